@@ -1,0 +1,57 @@
+// Two tables that belong together but whose row links are lost.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "unshuffle/types.hpp"
+
+namespace unshuffle {
+
+/// A link that is known: this row of D1 and this row of D2 are one record.
+struct KnownPair {
+  Index response_row;
+  Index feature_row;
+};
+
+/// D1 = (x, y) with n rows and D2 = z with m rows; n and m may differ. Only y and z are required.
+struct Problem {
+  Matrix y;  ///< n×o, the responses.
+  Matrix x;  ///< n×d, features known on the response side; leave empty when there are none.
+  Matrix z;  ///< m×e, the features whose links are lost.
+
+  Vector response_weights;  ///< n, non-negative, any scale; empty means equal.
+  Vector feature_weights;   ///< m, likewise.
+
+  std::vector<Index> response_groups;  ///< n labels; rows may only match rows of an equal label. Empty: no groups.
+  std::vector<Index> feature_groups;   ///< m labels.
+
+  std::vector<KnownPair> known;  ///< Links known for certain.
+
+  std::vector<std::string> y_names;  ///< Column names; filled with y1.., x1.., z1.. when left empty.
+  std::vector<std::string> x_names;
+  std::vector<std::string> z_names;
+
+  [[nodiscard]] Index responses() const { return y.rows(); }
+  [[nodiscard]] Index features() const { return z.rows(); }
+  [[nodiscard]] Index outputs() const { return y.cols(); }
+};
+
+/// Throws BadData naming table, row and value for anything no method can use (shapes, NaN, weights, groups, pairs).
+void validate(const Problem& problem);
+
+/// The problem with weights filled in (each side summing to one) and every column named.
+[[nodiscard]] Problem completed(Problem problem);
+
+/// Rows of both sides that may match each other; a problem without groups is one block.
+struct Block {
+  std::vector<Index> response_rows;
+  std::vector<Index> feature_rows;
+  double share;  ///< Mass of the block: the response weight it holds.
+};
+
+/// One block per group label that occurs on both sides, by ascending label. Rows whose label has no partner on the
+/// other side are in no block; the blocks' shares then sum to less than one.
+[[nodiscard]] std::vector<Block> blocks_of(const Problem& problem);
+
+}  // namespace unshuffle

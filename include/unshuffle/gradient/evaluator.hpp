@@ -1,0 +1,90 @@
+// One evaluation of the outer objective: predict → transport → gradient, with warm starts between calls.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "unshuffle/data/problem.hpp"
+#include "unshuffle/model/model.hpp"
+#include "unshuffle/transport/marginal.hpp"
+#include "unshuffle/types.hpp"
+
+namespace unshuffle {
+
+/// ε of the lower problem. It has the unit of the cost; relative means relative to the largest cost at the
+/// first w seen, which is what the paper's public code does.
+struct Epsilon {
+  double value = 1e-4;
+  bool relative = true;
+};
+
+enum class Backend { automatic, dense, sorted };
+
+struct EvaluatorOptions {
+  Objective objective = Objective::transport;
+  Epsilon epsilon;
+  transport::MarginalPolicy response_side = transport::Exact{};  ///< Policy of the rows of D1.
+  transport::MarginalPolicy feature_side = transport::Exact{};   ///< Policy of the rows of D2.
+  double tolerance = 1e-9;  ///< Largest accepted Σ|row sums - demanded| + Σ|column sums - demanded|, plan mass one.
+  Backend backend = Backend::automatic;  ///< automatic: sorted for one output and an additive model, else dense.
+  int threads = 0;                       ///< 0: all. Results do not depend on it.
+};
+
+struct Evaluation {
+  double objective = 0;       ///< n·F or n·OT_ε, comparable with the paper's sums over rows.
+  double transport_cost = 0;  ///< n·<C, Γ>, whichever objective was asked for.
+  Vector gradient;            ///< Of `objective` in w.
+  Matrix hessian;             ///< Of `objective` in w; empty unless asked for.
+  double marginal_error = 0;
+  double compression_error = 0;  ///< Estimated relative error of the compression; 0 where nothing was compressed.
+  int inner_iterations = 0;
+  bool converged = false;
+  std::string message;  ///< Why not, in plain words, when not converged.
+};
+
+/// What remains of a plan once a fit is done: the soft correspondence, without an n×m object on the scalar path.
+struct SoftLinks {
+  Vector response_mass;  ///< n: row sums of the plan divided by the row weights; 1 = fully matched.
+  Vector feature_mass;   ///< m: likewise for columns.
+};
+
+class Evaluator {
+ public:
+  /// `model` must be bound to `problem`; both must outlive the evaluator. `problem` must be completed().
+  Evaluator(const Problem& problem, const Model& model, EvaluatorOptions options);
+  ~Evaluator();
+  Evaluator(Evaluator&&) noexcept;
+  Evaluator& operator=(Evaluator&&) noexcept;
+
+  [[nodiscard]] const EvaluatorOptions& options() const;
+  [[nodiscard]] Backend backend() const;  ///< The one in use: dense or sorted.
+
+  /// Largest C_ij at w over all pairs that may match.
+  [[nodiscard]] double largest_cost(const VectorRef& w) const;
+
+  /// ε in the unit of the cost; resolves a relative ε at the first w evaluated (0 before that).
+  [[nodiscard]] double epsilon() const;
+  void set_epsilon(double absolute);
+
+  /// Objective and gradient at w; also the Hessian when asked (sorted backend only). Starts from the last solution.
+  Evaluation evaluate(const VectorRef& w, bool with_hessian = false);
+
+  /// Forget the last solution: the next evaluation starts cold.
+  void reset();
+
+  /// Correspondence at w: how much of each row is matched.
+  SoftLinks links(const VectorRef& w);
+
+  /// Γ_ij at w of the last links() call, for rows given by index; 0 for rows of different groups.
+  [[nodiscard]] double plan_entry(Index response_row, Index feature_row) const;
+
+  /// Plan rows against all columns is only formed on the dense path; the sorted path answers by position.
+  [[nodiscard]] double cost_entry(Index response_row, Index feature_row) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace unshuffle
