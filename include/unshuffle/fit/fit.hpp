@@ -1,0 +1,125 @@
+// From two unlinked tables to a regression: starts, descent, the best of them, and what to think of it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "unshuffle/data/problem.hpp"
+#include "unshuffle/gradient/evaluator.hpp"
+#include "unshuffle/model/model.hpp"
+
+namespace unshuffle {
+
+enum class Method { robot, robot_robust };
+
+enum class Optimizer {
+  automatic,     ///< trust_region where the Hessian is to be had (sorted backend, few parameters), else lbfgs.
+  trust_region,  ///< Newton steps in a trust region; needs the sorted backend.
+  lbfgs,         ///< Limited-memory quasi-Newton with a strong-Wolfe line search.
+  momentum,      ///< Gradient descent with momentum at a fixed step, the paper's.
+  adam,          ///< Mini-batches of rows drawn anew every step.
+};
+
+enum class StartKind {
+  automatic,      ///< ransac when the row hint is given, else least squares plus random ones.
+  least_squares,  ///< Ordinary regression as if rows were linked in the order given (n = m only).
+  ransac,         ///< Consensus over small samples of rows linked in the order given.
+  random,         ///< Gaussian coefficients of the scale that explains the spread of y.
+  user,           ///< FitOptions::start.
+};
+
+struct FitOptions {
+  Method method = Method::robot;
+  Objective objective = Objective::transport;
+  Epsilon epsilon;
+  double epsilon_start = 0;  ///< When larger than epsilon (same meaning): begin there and go down to epsilon by factors.
+  Backend backend = Backend::automatic;
+
+  bool row_hint = false;  ///< Row i of D1 is probably linked with row i of D2; feeds the RANSAC start.
+  double unmatched = 0.2;  ///< robot_robust: fraction of either side that may stay unmatched.
+  double rho1 = -1;        ///< robot_robust: ‖μ̄-μ‖² ≤ rho1 on the simplex; overrides `unmatched` when ≥ 0.
+  double rho2 = -1;        ///< Likewise for the features.
+
+  StartKind start_kind = StartKind::automatic;
+  Vector start;         ///< For StartKind::user.
+  int starts = 0;       ///< How many; 0 chooses by start kind.
+  Optimizer optimizer = Optimizer::automatic;
+  int max_iterations = 0;         ///< Outer iterations per start; 0 chooses by optimiser.
+  double learning_rate = 1e-4;    ///< momentum and adam.
+  double momentum = 0.9;          ///< momentum only.
+  Index batch = 0;                ///< Rows per mini-batch of momentum and adam; 0: all.
+  double tolerance = 1e-9;        ///< Marginal error of the inner problem.
+  double gradient_tolerance = 1e-6;  ///< Outer loop stops when ‖∇‖ falls below this, relative to its natural scale.
+
+  std::uint64_t seed = 0;
+  int threads = 0;  ///< 0: all. Same answer for any number.
+
+  /// Called with (done, total) units of work from the calling thread; return false to stop early.
+  std::function<bool(double, double)> progress;
+};
+
+/// One line of the trace: an outer iteration of a start.
+struct TracePoint {
+  int start;
+  int iteration;
+  double epsilon;
+  double objective;
+  double gradient_norm;
+  double marginal_error;
+  int inner_iterations;
+};
+
+/// What one start led to.
+struct Candidate {
+  std::string start;  ///< Its kind: "ransac", "least squares", ...
+  Vector parameters;
+  double objective = 0;
+  bool converged = false;
+  int iterations = 0;
+  std::string message;
+};
+
+struct Fit {
+  enum class Status { converged, inner_not_converged, outer_not_converged, stopped };
+  Status status = Status::converged;
+  std::string message;  ///< Inner and outer convergence in plain words.
+
+  Method method = Method::robot;
+  std::string model;
+  Objective objective_kind = Objective::transport;
+  Backend backend = Backend::dense;
+  std::vector<std::string> names;  ///< Of the parameters, in order.
+  Vector parameters;
+  Vector std_errors;  ///< Empty when they could not be had; then `std_error_note` says why.
+  std::string std_error_note;
+
+  double objective = 0;       ///< n times the outer objective.
+  double transport_cost = 0;  ///< n·<C, Γ>.
+  double epsilon = 0;         ///< In the unit of the cost.
+  double epsilon_relative = 0;
+  double marginal_error = 0;
+  double compression_error = 0;
+  double noise_sd = 0;
+  double matched_share = 0;
+  int iterations = 0;   ///< Outer iterations of the start that won.
+  int evaluations = 0;  ///< Hypergradients over all starts.
+  double seconds = 0;
+  double peak_memory_mb = 0;
+  std::uint64_t seed = 0;
+  Index responses = 0;
+  Index features = 0;
+
+  std::vector<Candidate> candidates;  ///< Every start, best first.
+  std::vector<TracePoint> trace;
+
+  /// The table a statsmodels user recognises.
+  [[nodiscard]] std::string summary() const;
+  /// The same as one JSON object, by the names of docs/json.md.
+  [[nodiscard]] std::string to_json() const;
+};
+
+[[nodiscard]] Fit fit(const Problem& problem, const Model& model, const FitOptions& options = {});
+
+}  // namespace unshuffle
