@@ -72,7 +72,7 @@ class DualSolver {
     now.history.push_back(now.marginal_error);
     while (now.marginal_error > options.tolerance && now.newton_steps < options.max_newton &&
            now.sinkhorn_steps < options.max_sinkhorn) {
-      if (rows_.is_free() || some_column_is_empty()) {  // Newton's model fails there; with free rows one step solves
+      if (rows_.is_free() || some_column_is_empty(now)) {  // Newton's model fails there; with free rows one step solves
         column_step(now);
         dual = evaluate(now);
         ++now.sinkhorn_steps;
@@ -152,9 +152,11 @@ class DualSolver {
     return now.rows.dual - kernel_.row_sums().sum() + now.columns.dual;
   }
 
-  [[nodiscard]] bool some_column_is_empty() const {
-    const Vector& sums = kernel_.column_sums();
-    return ((columns_.weights().array() > 0) && (sums.array() < 1e-3 * columns_.weights().array())).any();
+  /// Some column holds far less than it should, although it should hold a fair share of its weight.
+  [[nodiscard]] bool some_column_is_empty(const DualOutcome& now) const {
+    const Eigen::ArrayXd ratio = now.columns.log_ratio.array().exp();
+    const Eigen::ArrayXd demanded = ratio * columns_.weights().array();
+    return (demanded > 0 && ratio > 1e-3 && kernel_.column_sums().array() < 1e-3 * demanded).any();
   }
 
   void column_step(DualOutcome& now) {

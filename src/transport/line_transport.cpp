@@ -36,6 +36,12 @@ void LineTransport::compress(SideState& side, const VectorRef& points, const Vec
   side.measure = CompressedMeasure(points, weights, side.rule);
 }
 
+void LineTransport::forget() {
+  nodes_.reset();
+  rows_ = {};
+  columns_ = {};
+}
+
 LineReport LineTransport::solve(const VectorRef& t, const VectorRef& row_weights, const VectorRef& s,
                                 const VectorRef& column_weights, double epsilon) {
   compress(rows_, t, row_weights, epsilon);

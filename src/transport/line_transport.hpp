@@ -36,7 +36,8 @@ class LineTransport {
   /// Weights may be empty (equal); otherwise positive, summing to one.
   LineReport solve(const VectorRef& t, const VectorRef& row_weights, const VectorRef& s,
                    const VectorRef& column_weights, double epsilon);
-  void forget() { nodes_.reset(); }
+  /// The next solve starts cold.
+  void forget();
 
   /// Derivative of the objective in every t (or s), at unit weight: multiply by the point's weight.
   [[nodiscard]] Vector gradient(Side side, Objective objective);
