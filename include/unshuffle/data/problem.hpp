@@ -40,6 +40,14 @@ struct Problem {
 /// Throws BadData naming table, row and value for anything no method can use (shapes, NaN, weights, groups, pairs).
 void validate(const Problem& problem);
 
+/// Throws BadData when a fit of that many parameters cannot mean anything: fewer than two rows on a side, or fewer
+/// rows than parameters.
+void require_enough_rows(const Problem& problem, Index parameters);
+
+/// Throws BadData naming the first feature column that holds one value only; next to an intercept its coefficient
+/// could be anything.
+void require_varying_features(const Problem& problem);
+
 /// The problem with weights filled in (each side summing to one) and every column named.
 [[nodiscard]] Problem completed(Problem problem);
 
