@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <set>
@@ -196,8 +197,10 @@ class TextReader final : public Scanner {
 std::string read_file(const std::string& path) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
   if (!file) throw BadData(fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
-  std::string content;
-  constexpr std::size_t block = 1 << 22;
+  constexpr std::size_t block = 1 << 16;
+  std::error_code unknown;  // Pipes have no size.
+  const auto hint = std::filesystem::file_size(path, unknown);
+  std::string content(unknown ? 0 : static_cast<std::size_t>(hint) + block, '\0');
   std::size_t size = 0;
   do {
     if (content.size() < size + block) content.resize(std::max(size + block, 2 * content.size()));
