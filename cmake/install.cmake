@@ -26,5 +26,7 @@ endforeach()
 if(UNSHUFFLE_SANITIZE)
   string(APPEND UNSHUFFLE_PC_LIBS " -fsanitize=${UNSHUFFLE_SANITIZE}")
 endif()
+# Relative to the .pc file, so that `cmake --install --prefix` and a moved prefix both work.
+file(RELATIVE_PATH UNSHUFFLE_PC_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 configure_file(${PROJECT_SOURCE_DIR}/cmake/unshuffle.pc.in ${PROJECT_BINARY_DIR}/unshuffle.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/unshuffle.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
