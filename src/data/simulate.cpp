@@ -120,7 +120,7 @@ Matrix design_matrix(const Problem& problem, const Matrix& z) {
 void add_columns(Table& table, const Matrix& values, const std::vector<std::string>& names) {
   table.rows = values.rows();
   for (Index column = 0; column < values.cols(); ++column) {
-    Column added{.name = names[static_cast<std::size_t>(column)], .numbers = {}, .text = {}, .first_text = {}};
+    Column added{.name = names[static_cast<std::size_t>(column)]};
     added.numbers.assign(values.col(column).begin(), values.col(column).end());
     table.columns.push_back(std::move(added));
   }

@@ -109,7 +109,7 @@ class Scanner {
         throw BadData(fmt::format("{}:{}: the line is blank; rows were expected up to the end", source_, blank_line_));
       }
       row(fields_);
-    } else if (terminator == '\n' && !after_return_ && blank_line_ == 0) {
+    } else if (!(terminator == '\n' && after_return_) && blank_line_ == 0) {
       blank_line_ = line_;
     }
     after_return_ = terminator == '\r';
@@ -135,7 +135,7 @@ class NumberReader final : public Scanner {
  private:
   void cell(std::string_view text, long column) override {
     if (header_) {
-      table_.columns.push_back({.name = std::string(text), .numbers = {}, .text = {}, .first_text = {}});
+      table_.columns.push_back({.name = std::string(text)});
       return;
     }
     if (column >= static_cast<long>(table_.columns.size())) return;  // row() complains.

@@ -124,11 +124,8 @@ TEST(Table, a_missing_file_and_a_folder_are_named) {
 TEST(Table, writing_and_reading_gives_the_same_doubles_and_text) {
   Table table;
   table.rows = 3;
-  table.columns.push_back({.name = "v,1",
-                           .numbers = {0.1, -1.0 / 3, std::numeric_limits<double>::denorm_min()},
-                           .text = {},
-                           .first_text = {}});
-  table.columns.push_back({.name = "t", .numbers = {}, .text = {"a\"b", " c ", "d\ne"}, .first_text = {}});
+  table.columns.push_back({.name = "v,1", .numbers = {0.1, -1.0 / 3, std::numeric_limits<double>::denorm_min()}});
+  table.columns.push_back({.name = "t", .text = {"a\"b", " c ", "d\ne"}});
   const Table again = parse(to_csv(table));
   EXPECT_EQ(again.numbers("v,1"), table.columns[0].numbers);
   EXPECT_EQ(again.column("t").text, table.columns[1].text);

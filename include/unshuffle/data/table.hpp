@@ -12,11 +12,11 @@ namespace unshuffle {
 /// too; it remembers the cell, so that asking for its numbers can say where they end.
 struct Column {
   std::string name;
-  std::vector<double> numbers;    ///< One per row, when numeric.
-  std::vector<std::string> text;  ///< One per row as written, when not numeric or when asked for.
+  std::vector<double> numbers{};    ///< One per row, when numeric.
+  std::vector<std::string> text{};  ///< One per row as written, when not numeric or when asked for.
 
   long first_text_line = 0;    ///< Line of the first cell that is not a finite number; 0 when there is none.
-  std::string first_text;      ///< What that cell holds.
+  std::string first_text{};    ///< What that cell holds.
   bool holds_numbers = false;  ///< Whether any cell is a finite number.
 
   [[nodiscard]] bool numeric() const { return first_text_line == 0; }

@@ -18,11 +18,11 @@ struct GroupKey {
 
 /// Columns are used in the order given here, or in file order where left open.
 struct ColumnChoice {
-  std::vector<std::string> response;          ///< At least one.
-  std::optional<std::vector<std::string>> x;  ///< Open: every other column of the response table that holds numbers.
-  std::optional<std::vector<std::string>> z;  ///< Open: every other column of the feature table that holds numbers.
-  std::string weights;                        ///< Column of row weights, in either table or both; empty: none.
-  std::vector<GroupKey> groups;               ///< Only rows equal in all of them may match.
+  std::vector<std::string> response;            ///< At least one.
+  std::optional<std::vector<std::string>> x{};  ///< Open: every other column of the response table that holds numbers.
+  std::optional<std::vector<std::string>> z{};  ///< Open: every other column of the feature table that holds numbers.
+  std::string weights{};                        ///< Column of row weights, in either table or both; empty: none.
+  std::vector<GroupKey> groups{};               ///< Only rows equal in all of them may match.
 };
 
 struct TablesAsProblem {
