@@ -80,17 +80,20 @@ void add_table_options(CLI::App& command, TableOptions& options) {
   command.add_option("--response", options.response, "Response column, or several: x,y,z.")
       ->required()
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->type_name("COL");
   options.x_given = command
                         .add_option("--x", options.x,
                                     "Feature columns of RESPONSES to use; all others that hold numbers when not given. "
                                     "Of one table: none when not given.")
                         ->delimiter(',')
+                        ->allow_extra_args(false)
                         ->type_name("COL");
   options.z_given = command
                         .add_option("--z", options.z,
                                     "Feature columns of FEATURES to use; all others that hold numbers when not given.")
                         ->delimiter(',')
+                        ->allow_extra_args(false)
                         ->type_name("COL");
   command
       .add_option("--weights", options.weights,
@@ -101,6 +104,7 @@ void add_table_options(CLI::App& command, TableOptions& options) {
                   "Only rows with an equal key may match. LEFT=RIGHT when the tables name the key differently; several "
                   "keys by comma.")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->type_name("COL");
   command.add_flag("--quiet", options.quiet, "Print errors only.");
 }

@@ -87,6 +87,9 @@ Json body_of(const Fit& fit) {
   return out;
 }
 
+/// Negative means not given.
+Json optional_number(double value) { return value >= 0 ? Json(value) : Json(nullptr); }
+
 Json context_of(const FitContext& context) {
   Json groups = Json::array();
   for (const GroupKey& key : context.columns.groups) groups.push_back({key.response_column, key.feature_column});
@@ -102,8 +105,8 @@ Json context_of(const FitContext& context) {
           {"model_state", context.model_state},
           {"tolerance", context.tolerance},
           {"unmatched", context.unmatched},
-          {"rho1", context.rho1},
-          {"rho2", context.rho2}};
+          {"rho1", optional_number(context.rho1)},
+          {"rho2", optional_number(context.rho2)}};
 }
 
 Json parse(const std::string& text, const std::string& source) {
@@ -167,8 +170,11 @@ FitContext context_from(const Json& object, const std::string& source) {
   context.model_state = get<std::vector<double>>(object, "model_state", source);
   context.tolerance = get<double>(object, "tolerance", source);
   context.unmatched = get<double>(object, "unmatched", source);
-  context.rho1 = get<double>(object, "rho1", source);
-  context.rho2 = get<double>(object, "rho2", source);
+  const auto radius = [&](const char* key) {
+    return get<Json>(object, key, source).is_null() ? -1.0 : get<double>(object, key, source);
+  };
+  context.rho1 = radius("rho1");
+  context.rho2 = radius("rho2");
   return context;
 }
 
