@@ -261,7 +261,7 @@ class BadUsage(Case):
         self.refuse_fit("--method", "magic", says="magic")
         self.refuse_fit("--backend", "magic", says="magic")
         self.refuse_fit("--model", "magic", says="magic")
-        self.refuse_fit("--model", "spline:0", says="spline:0")
+        self.refuse_fit("--model", "spline:x", says="spline:x")
 
     def test_what_this_version_does_not_have_is_refused(self):
         self.refuse_fit("--method", "auto", says="auto")
