@@ -34,23 +34,24 @@ struct FitOptions {
   Method method = Method::robot;
   Objective objective = Objective::transport;
   Epsilon epsilon;
-  double epsilon_start = 0;  ///< When larger than epsilon (same meaning): begin there and go down to epsilon by factors.
+  double epsilon_start =
+      0;  ///< When larger than epsilon (same meaning): begin there and go down to epsilon by factors.
   Backend backend = Backend::automatic;
 
-  bool row_hint = false;  ///< Row i of D1 is probably linked with row i of D2; feeds the RANSAC start.
+  bool row_hint = false;   ///< Row i of D1 is probably linked with row i of D2; feeds the RANSAC start.
   double unmatched = 0.2;  ///< robot_robust: fraction of either side that may stay unmatched.
   double rho1 = -1;        ///< robot_robust: ‖μ̄-μ‖² ≤ rho1 on the simplex; overrides `unmatched` when ≥ 0.
   double rho2 = -1;        ///< Likewise for the features.
 
   StartKind start_kind = StartKind::automatic;
-  Vector start;         ///< For StartKind::user.
-  int starts = 0;       ///< How many; 0 chooses by start kind.
+  Vector start;    ///< For StartKind::user.
+  int starts = 0;  ///< How many; 0 chooses by start kind.
   Optimizer optimizer = Optimizer::automatic;
-  int max_iterations = 0;         ///< Outer iterations per start; 0 chooses by optimiser.
-  double learning_rate = 1e-4;    ///< momentum and adam.
-  double momentum = 0.9;          ///< momentum only.
-  Index batch = 0;                ///< Rows per mini-batch of momentum and adam; 0: all.
-  double tolerance = 1e-9;        ///< Marginal error of the inner problem.
+  int max_iterations = 0;            ///< Outer iterations per start; 0 chooses by optimiser.
+  double learning_rate = 1e-4;       ///< momentum and adam.
+  double momentum = 0.9;             ///< momentum only.
+  Index batch = 0;                   ///< Rows per mini-batch of momentum and adam; 0: all.
+  double tolerance = 1e-9;           ///< Marginal error of the inner problem.
   double gradient_tolerance = 1e-6;  ///< Outer loop stops when ‖∇‖ falls below this, relative to its natural scale.
 
   std::uint64_t seed = 0;
