@@ -165,7 +165,7 @@ Matching match_at(const Problem& problem, const Model& bound, FitOptions options
   options.epsilon = {.value = fit.epsilon, .relative = false};
   const Problem whole = completed(problem);
   Evaluator evaluator(whole, bound, to_evaluator_options(options, whole));
-  return match(evaluator, fit.parameters);
+  return match(evaluator, whole, bound, fit.parameters);
 }
 
 void write_outputs(const FitCommand& command, const Fit& fit, const FitContext& context,

@@ -40,7 +40,7 @@ int run(const MatchCommand& command) {
   options.threads = command.threads;
   require_memory(problem, *fit.model, options.backend);
   Evaluator evaluator(problem, *fit.model, to_evaluator_options(options, problem));
-  const Matching matching = match(evaluator, fit.parameters);
+  const Matching matching = match(evaluator, problem, *fit.model, fit.parameters);
 
   std::string content;
   if (command.join.empty()) {
