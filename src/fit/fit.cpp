@@ -118,8 +118,7 @@ Fit assemble(const Problem& problem, const Model& bound, const FitOptions& optio
   Fit made;
   Evaluator evaluator(problem, bound, evaluator_options(options, problem));
   const Evaluation last = evaluator.evaluate(best.candidate.parameters);
-  made.status = best.stopped                ? Fit::Status::stopped
-                : !last.converged           ? Fit::Status::inner_not_converged
+  made.status = !last.converged             ? Fit::Status::inner_not_converged
                 : !best.candidate.converged ? Fit::Status::outer_not_converged
                                             : Fit::Status::converged;
   made.message = in_words(last, best.candidate);
@@ -170,6 +169,8 @@ Fit fit(const Problem& given, const Model& model, const FitOptions& options) {
     best.evaluations += result.evaluations;
     best.trace.insert(best.trace.end(), result.trace.begin(), result.trace.end());
   }
+  const auto cut_short = [](const Descended& result) { return result.stopped || result.evaluations == 0; };
+  if (std::any_of(results.begin(), results.end(), cut_short)) best.status = Fit::Status::stopped;
   best.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   best.peak_memory_mb = peak_memory_mb();
   return best;
