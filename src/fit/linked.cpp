@@ -74,6 +74,10 @@ Matrix residuals(const Model& bound, const LinkedRows& rows, const VectorRef& w)
   return rows.y - predict_pairs(bound, rows.x, rows.z, w);
 }
 
+Matrix linked_jacobian(const Model& bound, const LinkedRows& rows, const VectorRef& w) {
+  return jacobian_of(bound, rows, 0, rows.size(), w);
+}
+
 NormalEquations normal_equations(const Model& bound, const LinkedRows& rows, const VectorRef& w,
                                  const Vector& row_weights) {
   const Matrix residual = residuals(bound, rows, w);

@@ -27,6 +27,9 @@ struct LinkedRows {
 /// y - f, N×o.
 [[nodiscard]] Matrix residuals(const Model& bound, const LinkedRows& rows, const VectorRef& w);
 
+/// ∂f(x_i, z_i; w)/∂w of every row, output by output below one another: (N·o)×p.
+[[nodiscard]] Matrix linked_jacobian(const Model& bound, const LinkedRows& rows, const VectorRef& w);
+
 /// Σ_i vᵢJᵢᵀJᵢ, Σ_i vᵢJᵢᵀrᵢ and Σ_i vᵢ|rᵢ|² with row weights v (one each when empty).
 struct NormalEquations {
   Matrix matrix;
