@@ -28,7 +28,6 @@ struct EvaluatorOptions {
   transport::MarginalPolicy feature_side = transport::Exact{};   ///< Policy of the rows of D2.
   double tolerance = 1e-9;  ///< Largest accepted Σ|row sums - demanded| + Σ|column sums - demanded|, plan mass one.
   Backend backend = Backend::automatic;  ///< automatic: sorted for one output and an additive model, else dense.
-  int threads = 0;                       ///< 0: all. Results do not depend on it.
 };
 
 struct Evaluation {
@@ -76,10 +75,8 @@ class Evaluator {
   /// Correspondence at w: how much of each row is matched.
   SoftLinks links(const VectorRef& w);
 
-  /// Γ_ij at w of the last links() call, for rows given by index; 0 for rows of different groups.
+  /// Γ_ij and C_ij at the w of the last links() call; 0 and infinity for rows of different groups.
   [[nodiscard]] double plan_entry(Index response_row, Index feature_row) const;
-
-  /// Plan rows against all columns is only formed on the dense path; the sorted path answers by position.
   [[nodiscard]] double cost_entry(Index response_row, Index feature_row) const;
 
  private:

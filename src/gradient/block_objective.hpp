@@ -1,0 +1,86 @@
+// The outer objective of one block of rows, on either path, in terms of what the model must pull back.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "transport/line_transport.hpp"
+#include "unshuffle/gradient/evaluator.hpp"
+#include "unshuffle/transport/solver.hpp"
+
+namespace unshuffle {
+
+/// One block's objective per unit of its mass, and what it takes to continue.
+struct BlockValue {
+  double objective = 0;
+  double transport_cost = 0;
+  double marginal_error = 0;
+  double compression_error = 0;
+  int iterations = 0;
+  bool converged = false;
+  std::string message;
+};
+
+/// Rows of one block with their weights, normalised within the block; empty when equal.
+struct BlockRows {
+  std::vector<Index> rows;
+  Vector weights;
+
+  [[nodiscard]] Index size() const { return static_cast<Index>(rows.size()); }
+  /// Σ μ log μ.
+  [[nodiscard]] double self_entropy() const;
+  /// x multiplied by the rows' weights.
+  [[nodiscard]] Matrix weighted(Matrix x) const;
+};
+
+/// One output and an additive model: C_ij = (t_i - s_j)², never formed.
+class LineBlock {
+ public:
+  LineBlock(BlockRows responses, BlockRows features, const EvaluatorOptions& options);
+
+  BlockValue solve(Vector t, Vector s, double epsilon, Objective objective);
+  /// Derivative of the objective in every t (or s).
+  [[nodiscard]] Vector gradient(Side side, Objective objective);
+  [[nodiscard]] Matrix hessian(const Matrix& t_jacobian, const Matrix& s_jacobian, Objective objective);
+  void forget() { transport_.forget(); }
+
+  /// Fills the block's rows of `mass` and remembers potentials for plan_entry().
+  void link(SoftLinks& links);
+  [[nodiscard]] double plan_entry(Index i, Index j) const;
+  [[nodiscard]] double cost_entry(Index i, Index j) const { return (t_[i] - s_[j]) * (t_[i] - s_[j]); }
+  [[nodiscard]] const BlockRows& rows(Side side) const { return side == Side::response ? responses_ : features_; }
+
+ private:
+  BlockRows responses_, features_;
+  transport::LineTransport transport_;
+  Vector t_, s_, u_, v_;
+  double epsilon_ = 0;
+};
+
+/// Anything else: C is formed in full.
+class DenseBlock {
+ public:
+  DenseBlock(BlockRows responses, BlockRows features, const EvaluatorOptions& options);
+
+  /// The caller fills cost() first.
+  BlockValue solve(double epsilon, Objective objective);
+  [[nodiscard]] Matrix& cost() { return cost_; }
+  /// W = d objective / dC.
+  [[nodiscard]] Matrix plan_weights(Objective objective) { return solver_.weights(plan_, objective); }
+  void forget();
+
+  void link(SoftLinks& links);
+  [[nodiscard]] double plan_entry(Index i, Index j) const { return plan_.coupling(i, j); }
+  [[nodiscard]] double cost_entry(Index i, Index j) const { return cost_(i, j); }
+  [[nodiscard]] const BlockRows& rows(Side side) const { return side == Side::response ? responses_ : features_; }
+
+ private:
+  BlockRows responses_, features_;
+  transport::SolverOptions options_;
+  transport::Solver solver_;
+  Matrix cost_;
+  transport::Plan plan_;
+};
+
+}  // namespace unshuffle

@@ -1,0 +1,332 @@
+#include "unshuffle/gradient/evaluator.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <optional>
+
+#include "gradient/block_objective.hpp"
+#include "transport/lapack.hpp"
+#include "unshuffle/error.hpp"
+
+namespace unshuffle {
+namespace {
+
+bool equal_weights(const Vector& weights) { return weights.size() == 0 || weights.minCoeff() == weights.maxCoeff(); }
+
+BlockRows rows_of(const std::vector<Index>& rows, const Vector& weights) {
+  BlockRows block;
+  if (equal_weights(weights)) {
+    block.rows = rows;
+    return block;
+  }
+  for (Index row : rows)  // rows of zero weight take no part
+    if (weights[row] > 0) block.rows.push_back(row);
+  block.weights = weights(block.rows);
+  block.weights /= block.weights.sum();
+  return block;
+}
+
+/// The block's rows of a table; no copy is made of a table that is one block as a whole.
+Matrix rows_from(const MatrixRef& table, const BlockRows& block) {
+  if (block.size() == table.rows()) return table;
+  return table(block.rows, Eigen::all);
+}
+
+void add_rows(const BlockRows& block, const Matrix& values, Matrix& table) {
+  if (block.size() == table.rows())
+    table += values;
+  else
+    table(block.rows, Eigen::all) += values;
+}
+
+}  // namespace
+
+struct Evaluator::State {
+  const Problem* problem;
+  const Model* model;
+  EvaluatorOptions options;
+  Backend backend = Backend::dense;
+  double epsilon = 0;
+  Matrix x, z;  // through the model's basis
+  std::vector<double> shares;
+  std::vector<LineBlock> line_blocks;
+  std::vector<DenseBlock> dense_blocks;
+  std::vector<Index> block_of_response, place_of_response, block_of_feature, place_of_feature;
+
+  [[nodiscard]] const AdditiveModel* additive() const { return model->additive(); }
+  [[nodiscard]] std::size_t blocks() const { return shares.size(); }
+  [[nodiscard]] double rows() const { return static_cast<double>(problem->responses()); }
+  [[nodiscard]] bool has_response_parameters() const { return problem->x.cols() > 0; }
+  [[nodiscard]] const BlockRows& block_rows(std::size_t b, Side side) const {
+    return backend == Backend::sorted ? line_blocks[b].rows(side) : dense_blocks[b].rows(side);
+  }
+
+  void split_into_blocks();
+  void fill_cost(const DenseBlock& block, const VectorRef& w, Matrix& cost) const;
+  void pull_back_dense(DenseBlock& block, double scale, const VectorRef& w, Vector& gradient) const;
+  [[nodiscard]] double largest_cost(const VectorRef& w);
+  void resolve_epsilon(const VectorRef& w);
+
+  std::vector<BlockValue> solve_line(const VectorRef& w);
+  std::vector<BlockValue> solve_dense(const VectorRef& w);
+  std::vector<BlockValue> solve(const VectorRef& w) {
+    resolve_epsilon(w);
+    return backend == Backend::sorted ? solve_line(w) : solve_dense(w);
+  }
+  void differentiate_line(const VectorRef& w, bool with_hessian, Evaluation& evaluation);
+  void differentiate_dense(const VectorRef& w, Evaluation& evaluation);
+};
+
+void Evaluator::State::split_into_blocks() {
+  block_of_response.assign(static_cast<std::size_t>(problem->responses()), -1);
+  place_of_response = block_of_response;
+  block_of_feature.assign(static_cast<std::size_t>(problem->features()), -1);
+  place_of_feature = block_of_feature;
+  for (const Block& block : blocks_of(*problem)) {
+    BlockRows responses = rows_of(block.response_rows, problem->response_weights);
+    BlockRows features = rows_of(block.feature_rows, problem->feature_weights);
+    if (responses.size() == 0 || features.size() == 0) continue;
+    const auto number = static_cast<Index>(blocks());
+    for (Index k = 0; k < responses.size(); ++k) {
+      const auto row = static_cast<std::size_t>(responses.rows[static_cast<std::size_t>(k)]);
+      block_of_response[row] = number;
+      place_of_response[row] = k;
+    }
+    for (Index k = 0; k < features.size(); ++k) {
+      const auto row = static_cast<std::size_t>(features.rows[static_cast<std::size_t>(k)]);
+      block_of_feature[row] = number;
+      place_of_feature[row] = k;
+    }
+    shares.push_back(block.share);
+    if (backend == Backend::sorted)
+      line_blocks.emplace_back(std::move(responses), std::move(features), options);
+    else
+      dense_blocks.emplace_back(std::move(responses), std::move(features), options);
+  }
+  if (blocks() == 0) throw BadData("no group key occurs in both tables, so no row can match any other");
+}
+
+void Evaluator::State::fill_cost(const DenseBlock& block, const VectorRef& w, Matrix& cost) const {
+  const Matrix y = rows_from(problem->y, block.rows(Side::response));
+  const Matrix bx = rows_from(x, block.rows(Side::response)), bz = rows_from(z, block.rows(Side::feature));
+  cost.setZero(y.rows(), bz.rows());
+  if (const AdditiveModel* sum = additive()) {
+    const Matrix t = y - sum->part(Side::response, bx, w), s = sum->part(Side::feature, bz, w);
+#pragma omp parallel for schedule(static)
+    for (Index j = 0; j < cost.cols(); ++j)
+      for (Index o = 0; o < t.cols(); ++o) cost.col(j).array() += (t.col(o).array() - s(j, o)).square();
+    return;
+  }
+#pragma omp parallel for schedule(static)
+  for (Index i = 0; i < cost.rows(); ++i)
+    cost.row(i) = (model->predict(bx.row(i), bz, w).rowwise() - y.row(i)).rowwise().squaredNorm();
+}
+
+// ∇ = Σ_ij W_ij ∇C_ij with ∂C_ij/∂f = -2(y_i - f_ij); for an additive model only sums over rows and columns are needed.
+void Evaluator::State::pull_back_dense(DenseBlock& block, double scale, const VectorRef& w, Vector& gradient) const {
+  const Matrix weights = scale * block.plan_weights(options.objective);
+  const Matrix y = rows_from(problem->y, block.rows(Side::response));
+  const Matrix bx = rows_from(x, block.rows(Side::response)), bz = rows_from(z, block.rows(Side::feature));
+  if (const AdditiveModel* sum = additive()) {
+    const Matrix t = y - sum->part(Side::response, bx, w), s = sum->part(Side::feature, bz, w);
+    const Vector by_row = weights.rowwise().sum(), by_column = weights.colwise().sum();
+    sum->pull_back_part(Side::response, bx, w, -2 * (by_row.asDiagonal() * t - weights * s), gradient);
+    sum->pull_back_part(Side::feature, bz, w, -2 * (weights.transpose() * t - by_column.asDiagonal() * s), gradient);
+    return;
+  }
+  // A fixed number of partial sums, so that the result does not depend on the number of threads.
+  constexpr Index parts = 16;
+  Matrix partial = Matrix::Zero(gradient.size(), parts);
+#pragma omp parallel for schedule(dynamic)
+  for (Index part = 0; part < parts; ++part) {
+    Vector sum = Vector::Zero(gradient.size());
+    for (Index i = part; i < weights.rows(); i += parts) {
+      const Matrix residual = model->predict(bx.row(i), bz, w).rowwise() - y.row(i);
+      model->pull_back(bx.row(i), bz, w, 2 * (weights.row(i).transpose().asDiagonal() * residual), sum);
+    }
+    partial.col(part) = sum;
+  }
+  gradient += partial.rowwise().sum();
+}
+
+double Evaluator::State::largest_cost(const VectorRef& w) {
+  double largest = 0;
+  if (backend == Backend::sorted) {
+    const Vector t = problem->y.col(0) - additive()->part(Side::response, x, w).col(0);
+    const Vector s = additive()->part(Side::feature, z, w).col(0);
+    for (const LineBlock& block : line_blocks) {
+      const Matrix bt = rows_from(t, block.rows(Side::response)), bs = rows_from(s, block.rows(Side::feature));
+      const double apart = std::max(bt.maxCoeff() - bs.minCoeff(), bs.maxCoeff() - bt.minCoeff());
+      largest = std::max(largest, apart * apart);
+    }
+    return largest;
+  }
+  for (DenseBlock& block : dense_blocks) {
+    fill_cost(block, w, block.cost());
+    largest = std::max(largest, block.cost().maxCoeff());
+  }
+  return largest;
+}
+
+void Evaluator::State::resolve_epsilon(const VectorRef& w) {
+  if (epsilon > 0) return;
+  const double largest = options.epsilon.relative ? largest_cost(w) : 1;
+  epsilon = options.epsilon.value * (largest > 0 ? largest : 1);
+}
+
+std::vector<BlockValue> Evaluator::State::solve_line(const VectorRef& w) {
+  const AdditiveModel& sum = *additive();
+  Vector t = problem->y.col(0);
+  if (has_response_parameters()) t -= sum.part(Side::response, x, w).col(0);
+  const Vector s = sum.part(Side::feature, z, w).col(0);
+  std::vector<BlockValue> values(blocks());
+#pragma omp parallel for schedule(dynamic) if (blocks() > 1)
+  for (std::size_t b = 0; b < blocks(); ++b) {
+    LineBlock& block = line_blocks[b];
+    values[b] = block.solve(rows_from(t, block.rows(Side::response)), rows_from(s, block.rows(Side::feature)), epsilon,
+                            options.objective);
+  }
+  return values;
+}
+
+std::vector<BlockValue> Evaluator::State::solve_dense(const VectorRef& w) {
+  std::vector<BlockValue> values(blocks());
+#pragma omp parallel for schedule(dynamic) if (blocks() > 1)
+  for (std::size_t b = 0; b < blocks(); ++b) {
+    fill_cost(dense_blocks[b], w, dense_blocks[b].cost());
+    values[b] = dense_blocks[b].solve(epsilon, options.objective);
+  }
+  return values;
+}
+
+void Evaluator::State::differentiate_line(const VectorRef& w, bool with_hessian, Evaluation& evaluation) {
+  const AdditiveModel& sum = *additive();
+  const Index p = model->parameters();
+  Matrix on_t = Matrix::Zero(problem->responses(), 1), on_s = Matrix::Zero(problem->features(), 1);
+  std::vector<Matrix> hessians(with_hessian ? blocks() : 0);
+  Matrix t_jacobian, s_jacobian;
+  if (with_hessian) {
+    t_jacobian = -sum.jacobian_part(Side::response, x, w);
+    s_jacobian = sum.jacobian_part(Side::feature, z, w);
+  }
+#pragma omp parallel for schedule(dynamic) if (blocks() > 1)
+  for (std::size_t b = 0; b < blocks(); ++b) {
+    LineBlock& block = line_blocks[b];
+    const double scale = rows() * shares[b];
+    if (has_response_parameters())
+      add_rows(block.rows(Side::response), scale * block.gradient(Side::response, options.objective), on_t);
+    add_rows(block.rows(Side::feature), scale * block.gradient(Side::feature, options.objective), on_s);
+    if (with_hessian)
+      hessians[b] = scale * block.hessian(rows_from(t_jacobian, block.rows(Side::response)),
+                                          rows_from(s_jacobian, block.rows(Side::feature)), options.objective);
+  }
+  evaluation.gradient = Vector::Zero(p);
+  if (has_response_parameters()) sum.pull_back_part(Side::response, x, w, -on_t, evaluation.gradient);
+  sum.pull_back_part(Side::feature, z, w, on_s, evaluation.gradient);
+  if (!with_hessian) return;
+  evaluation.hessian = Matrix::Zero(p, p);
+  for (const Matrix& hessian : hessians) evaluation.hessian += hessian;
+  if (has_response_parameters()) sum.add_curvature_part(Side::response, x, w, -on_t.col(0), evaluation.hessian);
+  sum.add_curvature_part(Side::feature, z, w, on_s.col(0), evaluation.hessian);
+}
+
+void Evaluator::State::differentiate_dense(const VectorRef& w, Evaluation& evaluation) {
+  std::vector<Vector> gradients(blocks(), Vector::Zero(model->parameters()));
+#pragma omp parallel for schedule(dynamic) if (blocks() > 1)
+  for (std::size_t b = 0; b < blocks(); ++b)
+    pull_back_dense(dense_blocks[b], rows() * shares[b], w, gradients[b]);
+  evaluation.gradient = Vector::Zero(model->parameters());
+  for (const Vector& gradient : gradients) evaluation.gradient += gradient;
+}
+
+Evaluator::Evaluator(const Problem& problem, const Model& model, EvaluatorOptions options)
+    : state_(std::make_unique<State>()) {
+  State& state = *state_;
+  state.problem = &problem;
+  state.model = &model;
+  state.options = std::move(options);
+  if (!(state.options.epsilon.value > 0) || !std::isfinite(state.options.epsilon.value))
+    throw InvalidInput(fmt::format("epsilon = {} must be finite and > 0", state.options.epsilon.value));
+  const bool scalar = problem.outputs() == 1 && model.additive() != nullptr;
+  if (state.options.backend == Backend::sorted && !scalar)
+    throw InvalidInput("the sorted backend needs one response column and an additive model");
+  state.backend = state.options.backend == Backend::automatic ? (scalar ? Backend::sorted : Backend::dense)
+                                                              : state.options.backend;
+  transport::lapack::use_one_thread();
+  state.x = model.basis(Side::response, problem.x);
+  state.z = model.basis(Side::feature, problem.z);
+  state.split_into_blocks();
+}
+
+Evaluator::~Evaluator() = default;
+Evaluator::Evaluator(Evaluator&&) noexcept = default;
+Evaluator& Evaluator::operator=(Evaluator&&) noexcept = default;
+
+const EvaluatorOptions& Evaluator::options() const { return state_->options; }
+Backend Evaluator::backend() const { return state_->backend; }
+double Evaluator::epsilon() const { return state_->epsilon; }
+void Evaluator::set_epsilon(double absolute) { state_->epsilon = absolute; }
+double Evaluator::largest_cost(const VectorRef& w) const { return state_->largest_cost(w); }
+
+void Evaluator::reset() {
+  for (LineBlock& block : state_->line_blocks) block.forget();
+  for (DenseBlock& block : state_->dense_blocks) block.forget();
+}
+
+Evaluation Evaluator::evaluate(const VectorRef& w, bool with_hessian) {
+  State& state = *state_;
+  if (with_hessian && state.backend != Backend::sorted)
+    throw InvalidInput("the Hessian is available with the sorted backend only");
+  const std::vector<BlockValue> values = state.solve(w);
+  Evaluation evaluation;
+  evaluation.converged = true;
+  for (std::size_t b = 0; b < values.size(); ++b) {
+    const double scale = state.rows() * state.shares[b];
+    evaluation.objective += scale * values[b].objective;
+    evaluation.transport_cost += scale * values[b].transport_cost;
+    evaluation.marginal_error = std::max(evaluation.marginal_error, values[b].marginal_error);
+    evaluation.compression_error = std::max(evaluation.compression_error, values[b].compression_error);
+    evaluation.inner_iterations = std::max(evaluation.inner_iterations, values[b].iterations);
+    if (evaluation.converged && !values[b].converged) evaluation.message = values[b].message;
+    evaluation.converged = evaluation.converged && values[b].converged;
+  }
+  if (state.backend == Backend::sorted)
+    state.differentiate_line(w, with_hessian, evaluation);
+  else
+    state.differentiate_dense(w, evaluation);
+  return evaluation;
+}
+
+SoftLinks Evaluator::links(const VectorRef& w) {
+  State& state = *state_;
+  (void)state.solve(w);
+  SoftLinks links{Vector::Zero(state.problem->responses()), Vector::Zero(state.problem->features())};
+  for (LineBlock& block : state.line_blocks) block.link(links);
+  for (DenseBlock& block : state.dense_blocks) block.link(links);
+  return links;
+}
+
+double Evaluator::plan_entry(Index response_row, Index feature_row) const {
+  const State& state = *state_;
+  const Index block = state.block_of_response[static_cast<std::size_t>(response_row)];
+  if (block < 0 || block != state.block_of_feature[static_cast<std::size_t>(feature_row)]) return 0;
+  const Index i = state.place_of_response[static_cast<std::size_t>(response_row)];
+  const Index j = state.place_of_feature[static_cast<std::size_t>(feature_row)];
+  const auto b = static_cast<std::size_t>(block);
+  return state.shares[b] * (state.backend == Backend::sorted ? state.line_blocks[b].plan_entry(i, j)
+                                                             : state.dense_blocks[b].plan_entry(i, j));
+}
+
+double Evaluator::cost_entry(Index response_row, Index feature_row) const {
+  const State& state = *state_;
+  const Index block = state.block_of_response[static_cast<std::size_t>(response_row)];
+  if (block < 0 || block != state.block_of_feature[static_cast<std::size_t>(feature_row)])
+    return std::numeric_limits<double>::infinity();
+  const Index i = state.place_of_response[static_cast<std::size_t>(response_row)];
+  const Index j = state.place_of_feature[static_cast<std::size_t>(feature_row)];
+  const auto b = static_cast<std::size_t>(block);
+  return state.backend == Backend::sorted ? state.line_blocks[b].cost_entry(i, j) : state.dense_blocks[b].cost_entry(i, j);
+}
+
+}  // namespace unshuffle

@@ -1,0 +1,62 @@
+// The plan between two measures on a line, stored as one contiguous window of columns per row.
+#pragma once
+
+#include <vector>
+
+#include "transport/line.hpp"
+
+namespace unshuffle::transport {
+
+/// The Kernel of DualSolver for the cost (t - s)². Nothing of size rows × columns is formed; S is banded.
+class BandKernel {
+ public:
+  BandKernel(const LineMeasure& rows, const LineMeasure& columns, double epsilon);
+
+  [[nodiscard]] Index rows() const { return rows_.size(); }
+  [[nodiscard]] Index cols() const { return columns_.size(); }
+  [[nodiscard]] const Vector& row_base() const { return row_base_; }
+  [[nodiscard]] const Vector& column_base() const { return column_base_; }
+
+  /// Moves u and v (in units of ε) into the base, so that what is left of them is small.
+  void rebase(Vector& u, Vector& v);
+
+  Vector evaluate(const VectorRef& v);
+  void set_rows(const VectorRef& u);
+  [[nodiscard]] Vector column_log_sums(const VectorRef& u) const;
+
+  [[nodiscard]] const Vector& row_sums() const { return row_sums_; }
+  [[nodiscard]] const Vector& column_sums() const { return column_sums_; }
+  [[nodiscard]] Matrix apply(const Matrix& q) const;
+  [[nodiscard]] Matrix apply_transposed(const Matrix& p) const;
+
+  bool factor(const Vector& inverse_a1, const Vector& a2, double ridge);
+  void solve(Matrix& b) const;
+
+  /// Row and column sums of e∘Γ, e = -log(Γ/(μ⊗ν)) = C/ε - u - v.
+  void entropy_sums(const Vector& u, const Vector& v, Vector& by_row, Vector& by_column) const;
+
+ private:
+  [[nodiscard]] Index begin(Index i) const { return windows_.begin[static_cast<std::size_t>(i)]; }
+  [[nodiscard]] Index length(Index i) const { return windows_.end[static_cast<std::size_t>(i)] - begin(i); }
+  [[nodiscard]] auto row(Index i) const { return Eigen::Map<const Eigen::ArrayXd>(&plan_[offset(i)], length(i)); }
+  [[nodiscard]] auto row(Index i) { return Eigen::Map<Eigen::ArrayXd>(&plan_[offset(i)], length(i)); }
+  [[nodiscard]] std::size_t offset(Index i) const { return offsets_[static_cast<std::size_t>(i)]; }
+  /// v_j - (C_ij - base)/ε over the window of row i.
+  [[nodiscard]] auto exponents(const VectorRef& v, Index i) const {
+    const Index first = begin(i), count = length(i);
+    return v.segment(first, count).array() + (row_base_[i] + column_base_.segment(first, count).array()) -
+           (rows_.position[i] - columns_.position.segment(first, count).array()).square() / epsilon_;
+  }
+
+  LineMeasure rows_, columns_;
+  double epsilon_;
+  Vector row_base_, column_base_;  // in units of ε
+  Windows windows_;
+  std::vector<std::size_t> offsets_;
+  std::vector<double> plan_;  // Γ, row windows one after another
+  Vector shifts_;             // what evaluate() subtracted from the exponents of each row
+  Vector row_sums_, column_sums_;
+  Matrix factor_;  // LAPACK lower band storage of chol(S)
+};
+
+}  // namespace unshuffle::transport

@@ -1,0 +1,278 @@
+#include "transport/compress.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace unshuffle::transport {
+namespace {
+
+/// Points per quadrature before results are combined: small enough for the cache, and fixed, so that the sums do not
+/// depend on the number of threads. Gauss rules compose: a rule of rules is exact to the same degree.
+constexpr Index chunk_size = 4096;
+
+/// Nodes that stand for the points of one cell until cells are joined to boxes: a cell is a quarter of a box or less,
+/// so its moments up to the box rule's degree are exact to rounding.
+constexpr int cell_order = 9;
+
+/// Chebyshev points of the first kind on [-1, 1], ascending.
+Vector chebyshev_points(int count) {
+  Vector points(count);
+  for (int k = 0; k < count; ++k) points[k] = -std::cos(M_PI * (k + 0.5) / count);
+  return points;
+}
+
+/// Values at chebyshev_points(count) → coefficients of the Chebyshev series through them.
+Matrix chebyshev_coefficients(int count) {
+  const Vector points = chebyshev_points(count);
+  Matrix transform(count, count);
+  for (int degree = 0; degree < count; ++degree)
+    for (int k = 0; k < count; ++k)
+      transform(degree, k) = (degree == 0 ? 1.0 : 2.0) / count * std::cos(degree * std::acos(points[k]));
+  return transform;
+}
+
+/// Positions moved to [-1, 1]; a box of one position moves to 0.
+Vector local(const VectorRef& position, double centre, double half_width) {
+  return (position.array() - centre) / (half_width > 0 ? half_width : 1);
+}
+
+}  // namespace
+
+double CompressionRule::factor(double low, double high) const {
+  double smallest = 1;
+  auto from = std::lower_bound(narrow_at.begin(), narrow_at.end(), low);
+  if (from != narrow_at.begin()) --from;  // what holds just outside holds at the edge
+  for (auto it = from; it != narrow_at.end(); ++it) {
+    smallest = std::min(smallest, narrow_factor[static_cast<std::size_t>(it - narrow_at.begin())]);
+    if (*it > high) break;
+  }
+  return smallest;
+}
+
+CompressedMeasure::CompressedMeasure(const VectorRef& position, const VectorRef& weight, const CompressionRule& rule)
+    : rule_(rule), order_(static_cast<std::size_t>(position.size())) {
+  std::iota(order_.begin(), order_.end(), 0u);
+  group(position, 0, position.size());
+  position_.resize(position.size());
+  for (Index k = 0; k < position.size(); ++k) position_[k] = position[order_[static_cast<std::size_t>(k)]];
+  if (weight.size() == 0) {
+    equal_weight_ = 1.0 / static_cast<double>(position.size());
+  } else {
+    weight_.resize(weight.size());
+    for (Index k = 0; k < weight.size(); ++k) weight_[k] = weight[order_[static_cast<std::size_t>(k)]];
+  }
+  std::vector<Atoms> atoms(cells_.size());
+#pragma omp parallel for schedule(dynamic, 8)
+  for (std::size_t k = 0; k < cells_.size(); ++k) atoms[k] = atoms_of(cells_[k]);
+  place_nodes(atoms);
+  place_grid(atoms);
+}
+
+// One counting pass per level splits a range into cells; only ranges with far outliers or with places that ask for
+// narrower cells need another level, because the number of cells per level is bounded by the number of points.
+void CompressedMeasure::group(const VectorRef& position, Index begin, Index end) {
+  const Index count = end - begin;
+  auto at = [&](Index k) { return position[order_[static_cast<std::size_t>(k)]]; };
+  double low = at(begin), high = low;
+  for (Index k = begin; k < end; ++k) {
+    low = std::min(low, at(k));
+    high = std::max(high, at(k));
+  }
+  const double widest = high - low > rule_.cell_width ? rule_.cell_width : rule_.cell_width * rule_.factor(low, high);
+  if (high - low <= widest || count == 1) {
+    const bool direct = count <= rule_.grid_order;
+    if (direct)
+      std::sort(order_.begin() + begin, order_.begin() + end, [&](auto a, auto b) {
+        return position[a] < position[b] || (position[a] == position[b] && a < b);
+      });
+    cells_.push_back({begin, end, 0.5 * (low + high), 0.5 * (high - low), direct});
+    return;
+  }
+  const auto bins = std::max<Index>(
+      2, static_cast<Index>(std::min(std::ceil((high - low) / widest), static_cast<double>(count))));
+  const double per_unit = static_cast<double>(bins) / (high - low);
+  auto bin_of = [&](double x) { return std::min(static_cast<Index>((x - low) * per_unit), bins - 1); };
+  std::vector<Index> start(static_cast<std::size_t>(bins) + 1, 0);
+  for (Index k = begin; k < end; ++k) ++start[static_cast<std::size_t>(bin_of(at(k))) + 1];
+  std::partial_sum(start.begin(), start.end(), start.begin());
+  std::vector<std::uint32_t> grouped(static_cast<std::size_t>(count));
+  std::vector<Index> next(start.begin(), start.end() - 1);
+  for (Index k = begin; k < end; ++k) {
+    const std::uint32_t point = order_[static_cast<std::size_t>(k)];
+    grouped[static_cast<std::size_t>(next[static_cast<std::size_t>(bin_of(position[point]))]++)] = point;
+  }
+  std::copy(grouped.begin(), grouped.end(), order_.begin() + begin);
+  for (std::size_t b = 0; b + 1 < start.size(); ++b)
+    if (start[b] < start[b + 1]) group(position, begin + start[b], begin + start[b + 1]);
+}
+
+CompressedMeasure::Atoms CompressedMeasure::atoms_of(const Cell& cell) const {
+  auto weight_at = [&](Index k) { return weight_.size() > 0 ? weight_[k] : equal_weight_; };
+  Atoms atoms;
+  if (cell.direct) {
+    for (Index k = cell.begin; k < cell.end; ++k) {
+      if (k > cell.begin && position_[k] == atoms.position.back()) {
+        atoms.weight.back() += weight_at(k);
+      } else {
+        atoms.position.push_back(position_[k]);
+        atoms.weight.push_back(weight_at(k));
+      }
+    }
+    return atoms;
+  }
+  Quadrature rule;
+  for (Index begin = cell.begin; begin < cell.end; begin += chunk_size) {
+    const Index count = std::min(chunk_size, cell.end - begin);
+    const Vector y = local(position_.segment(begin, count), cell.centre, cell.half_width);
+    const Vector w = weight_.size() > 0 ? Vector(weight_.segment(begin, count)) : Vector::Constant(count, equal_weight_);
+    rule = gauss_quadrature(y, w, cell_order);
+    atoms.position.insert(atoms.position.end(), rule.node.begin(), rule.node.end());
+    atoms.weight.insert(atoms.weight.end(), rule.weight.begin(), rule.weight.end());
+  }
+  if (cell.end - cell.begin > chunk_size) {
+    const auto size = static_cast<Index>(atoms.position.size());
+    rule = gauss_quadrature(Eigen::Map<Vector>(atoms.position.data(), size),
+                            Eigen::Map<Vector>(atoms.weight.data(), size), cell_order);
+    atoms.position.assign(rule.node.begin(), rule.node.end());
+    atoms.weight.assign(rule.weight.begin(), rule.weight.end());
+  }
+  for (double& y : atoms.position) y = cell.centre + (cell.half_width > 0 ? cell.half_width : 1) * y;
+  return atoms;
+}
+
+void CompressedMeasure::place_nodes(const std::vector<Atoms>& atoms) {
+  std::vector<double> position, weight;
+  Atoms box;
+  auto finish_box = [&](double low, double high) {
+    const auto size = static_cast<Index>(box.position.size());
+    const bool compressed = size > rule_.order;
+    if (compressed) {
+      exact_ = false;
+      const double centre = 0.5 * (low + high), half = 0.5 * (high - low);
+      const Quadrature rule = gauss_quadrature(local(Eigen::Map<Vector>(box.position.data(), size), centre, half),
+                                               Eigen::Map<Vector>(box.weight.data(), size), rule_.order);
+      box.position.resize(static_cast<std::size_t>(rule.node.size()));
+      Eigen::Map<Vector>(box.position.data(), rule.node.size()) = centre + half * rule.node.array();
+      box.weight.assign(rule.weight.begin(), rule.weight.end());
+    }
+    const auto first = static_cast<Index>(position.size());
+    for (std::size_t q = 0; q < box.position.size(); ++q) {
+      if (!(box.weight[q] > 0)) continue;  // a Gauss weight below the smallest double
+      position.push_back(box.position[q]);
+      weight.push_back(box.weight[q]);
+    }
+    boxes_.push_back({first, static_cast<Index>(position.size()), compressed ? high - low : 0});
+    box = {};
+  };
+  double low = 0, high = 0;
+  for (std::size_t k = 0; k < cells_.size(); ++k) {
+    const double cell_low = cells_[k].centre - cells_[k].half_width;
+    const double cell_high = cells_[k].centre + cells_[k].half_width;
+    if (k > 0 && cell_high - low > rule_.box_width * rule_.factor(low, cell_high)) {
+      finish_box(low, high);
+      low = cell_low;
+    }
+    if (k == 0) low = cell_low;
+    high = cell_high;
+    exact_ = exact_ && cells_[k].direct;
+    box.position.insert(box.position.end(), atoms[k].position.begin(), atoms[k].position.end());
+    box.weight.insert(box.weight.end(), atoms[k].weight.begin(), atoms[k].weight.end());
+  }
+  finish_box(low, high);
+  const auto size = static_cast<Index>(position.size());
+  nodes_ = {Eigen::Map<Vector>(position.data(), size), Eigen::Map<Vector>(weight.data(), size)};
+}
+
+void CompressedMeasure::place_grid(const std::vector<Atoms>& atoms) {
+  std::vector<double> grid;
+  const Vector unit = chebyshev_points(rule_.grid_order);
+  for (std::size_t k = 0; k < cells_.size(); ++k) {
+    Cell& cell = cells_[k];
+    cell.first_grid = static_cast<Index>(grid.size());
+    if (cell.direct) {
+      grid.insert(grid.end(), atoms[k].position.begin(), atoms[k].position.end());
+    } else {
+      for (double y : unit) grid.push_back(cell.centre + cell.half_width * y);
+    }
+    cell.grid_size = static_cast<Index>(grid.size()) - cell.first_grid;
+  }
+  grid_ = Eigen::Map<Vector>(grid.data(), static_cast<Index>(grid.size()));
+}
+
+/// body(point in the caller's order, its place on the grid) for a cell that keeps its points.
+template <class Body>
+void CompressedMeasure::for_each_direct_point(const Cell& cell, Body body) const {
+  Index place = cell.first_grid;
+  for (Index k = cell.begin; k < cell.end; ++k) {
+    if (k > cell.begin && position_[k] != position_[k - 1]) ++place;
+    body(order_[static_cast<std::size_t>(k)], place);
+  }
+}
+
+Vector CompressedMeasure::interpolate(const VectorRef& on_grid) const {
+  Vector result(position_.size());
+  const Matrix transform = chebyshev_coefficients(rule_.grid_order);
+#pragma omp parallel
+  {
+    Eigen::ArrayXd y, b0, b1, b2;
+#pragma omp for schedule(dynamic, 8)
+    for (std::size_t k = 0; k < cells_.size(); ++k) {
+      const Cell& cell = cells_[k];
+      if (cell.direct) {
+        for_each_direct_point(cell, [&](std::uint32_t point, Index place) { result[point] = on_grid[place]; });
+        continue;
+      }
+      const Vector c = transform * on_grid.segment(cell.first_grid, cell.grid_size);
+      for (Index begin = cell.begin; begin < cell.end; begin += chunk_size) {
+        const Index count = std::min(chunk_size, cell.end - begin);
+        y = local(position_.segment(begin, count), cell.centre, cell.half_width);
+        b1.setZero(count);
+        b2.setZero(count);
+        for (Index degree = c.size() - 1; degree > 0; --degree) {  // Clenshaw's recurrence
+          b2 = c[degree] + 2 * y * b1 - b2;
+          b2.swap(b1);
+        }
+        b0 = c[0] + y * b1 - b2;
+        for (Index p = 0; p < count; ++p) result[order_[static_cast<std::size_t>(begin + p)]] = b0[p];
+      }
+    }
+  }
+  return result;
+}
+
+Vector CompressedMeasure::spread(const VectorRef& on_points) const {
+  Vector result = Vector::Zero(grid_.size());
+  const Matrix transform = chebyshev_coefficients(rule_.grid_order);
+#pragma omp parallel
+  {
+    Eigen::ArrayXd y, lower, upper;
+    Vector moments;
+#pragma omp for schedule(dynamic, 8)
+    for (std::size_t k = 0; k < cells_.size(); ++k) {
+      const Cell& cell = cells_[k];
+      if (cell.direct) {
+        for_each_direct_point(cell, [&](std::uint32_t point, Index place) { result[place] += on_points[point]; });
+        continue;
+      }
+      moments.setZero(cell.grid_size);
+      for (Index begin = cell.begin; begin < cell.end; begin += chunk_size) {
+        const Index count = std::min(chunk_size, cell.end - begin);
+        y = local(position_.segment(begin, count), cell.centre, cell.half_width);
+        lower.resize(count);
+        for (Index p = 0; p < count; ++p) lower[p] = on_points[order_[static_cast<std::size_t>(begin + p)]];
+        upper = lower * y;
+        moments[0] += lower.sum();
+        for (Index degree = 1; degree < cell.grid_size; ++degree) {  // T_{k+1} = 2yT_k - T_{k-1}
+          moments[degree] += upper.sum();
+          lower = 2 * y * upper - lower;
+          lower.swap(upper);
+        }
+      }
+      result.segment(cell.first_grid, cell.grid_size) = transform.transpose() * moments;
+    }
+  }
+  return result;
+}
+
+}  // namespace unshuffle::transport

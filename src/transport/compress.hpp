@@ -1,0 +1,94 @@
+// Replaces an empirical measure on a line by few nodes that integrate smooth functions just as well.
+//
+// Potentials and everything computed from them are smooth at the scale √ε. The points are grouped into cells, a
+// fraction of √ε wide, and cells are joined to boxes, a few times √ε wide. Each box's measure is replaced by its own
+// p-point Gauss quadrature: positive weights, exact for polynomials of degree 2p-1. The transport problem on the nodes
+// is then the original one to many digits, whatever the number of points. Boxes with at most p points keep them.
+//
+// Functions come back to the points cell by cell: the caller evaluates them on grid(), a few Chebyshev points per cell
+// (or the points themselves where a cell has few), and interpolate() fills in the points. spread() is the transpose,
+// which moves a signed measure on the points to one on the grid. (Cells are narrower than boxes because potentials
+// have complex singularities about √ε off the line: quadrature against the kernel does not feel them, interpolation
+// does.)
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "transport/line.hpp"
+
+namespace unshuffle::transport {
+
+struct CompressionRule {
+  double box_width = 0;   ///< Widest box, in the unit of the positions.
+  double cell_width = 0;  ///< Widest cell.
+  int order = 12;         ///< p, nodes per box.
+  int grid_order = 12;    ///< Chebyshev points per cell.
+
+  /// Places (ascending) where boxes and cells must be narrower, and by which factor.
+  std::vector<double> narrow_at, narrow_factor;
+
+  /// The smallest factor that holds anywhere on [low, high].
+  [[nodiscard]] double factor(double low, double high) const;
+};
+
+/// A stretch of the measure that nodes [first, last) stand for; width 0 where they are its own points.
+struct Box {
+  Index first, last;
+  double width;
+};
+
+class CompressedMeasure {
+ public:
+  CompressedMeasure() = default;
+  /// `weight` may be empty: all points weigh the same. Total mass is kept. Points of zero weight must be left out.
+  CompressedMeasure(const VectorRef& position, const VectorRef& weight, const CompressionRule& rule);
+
+  [[nodiscard]] const LineMeasure& nodes() const { return nodes_; }
+  [[nodiscard]] const Vector& grid() const { return grid_; }
+  /// Nothing was approximated: the nodes are the points (ties merged).
+  [[nodiscard]] bool exact() const { return exact_; }
+  [[nodiscard]] const std::vector<Box>& boxes() const { return boxes_; }
+
+  /// Values at the points, in the caller's order, of a function given on the grid.
+  [[nodiscard]] Vector interpolate(const VectorRef& on_grid) const;
+  /// Transpose of interpolate().
+  [[nodiscard]] Vector spread(const VectorRef& on_points) const;
+
+ private:
+  struct Cell {
+    Index begin, end;  // of the points, in grouped order
+    double centre, half_width;
+    bool direct;  // the grid holds the points themselves, ties merged
+    Index first_grid = 0, grid_size = 0;
+  };
+  /// Weighted positions standing for a part of the measure.
+  struct Atoms {
+    std::vector<double> position, weight;
+  };
+
+  void group(const VectorRef& position, Index begin, Index end);
+  [[nodiscard]] Atoms atoms_of(const Cell& cell) const;
+  void place_nodes(const std::vector<Atoms>& atoms);
+  void place_grid(const std::vector<Atoms>& atoms);
+  template <class Body>
+  void for_each_direct_point(const Cell& cell, Body body) const;
+
+  CompressionRule rule_;
+  std::vector<std::uint32_t> order_;  // grouped order → caller's order
+  Vector position_, weight_;          // grouped; weight_ empty when equal
+  double equal_weight_ = 0;
+  std::vector<Cell> cells_;
+  std::vector<Box> boxes_;
+  LineMeasure nodes_;
+  Vector grid_;
+  bool exact_ = true;
+};
+
+/// p-point (or fewer, when the measure has fewer distinct points) Gauss quadrature of a discrete measure on [-1, 1].
+struct Quadrature {
+  Vector node, weight;
+};
+[[nodiscard]] Quadrature gauss_quadrature(const VectorRef& position, const VectorRef& weight, int order);
+
+}  // namespace unshuffle::transport

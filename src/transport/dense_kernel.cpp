@@ -1,0 +1,190 @@
+#include "transport/dense_kernel.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "transport/lapack.hpp"
+
+namespace unshuffle::transport {
+namespace {
+
+/// Rows handled together: a block of columns of this height stays in the cache. Fixed, so that results do not depend on
+/// the number of threads.
+constexpr Index block_rows = 128;
+constexpr Index tile = 192;
+
+}  // namespace
+
+DenseKernel::DenseKernel(const MatrixRef& cost, Vector row_weights, Vector column_weights, double epsilon)
+    : cost_(cost),
+      row_weights_(std::move(row_weights)),
+      column_weights_(std::move(column_weights)),
+      epsilon_(epsilon),
+      row_base_(Vector::Zero(cost.rows())),
+      column_base_(Vector::Zero(cost.cols())),
+      plan_(cost.rows(), cost.cols()),
+      shifts_(cost.rows()) {}
+
+void DenseKernel::rebase(Vector& u, Vector& v) {
+  row_base_ += u;
+  column_base_ += v;
+  u.setZero();
+  v.setZero();
+}
+
+void DenseKernel::set_epsilon(double epsilon) {
+  row_base_ *= epsilon_ / epsilon;
+  column_base_ *= epsilon_ / epsilon;
+  epsilon_ = epsilon;
+}
+
+/// body(first row, number of rows) for all blocks of rows, in parallel when there is enough to do.
+template <class Body>
+void DenseKernel::for_row_blocks(Body body) const {
+  const Index blocks = (rows() + block_rows - 1) / block_rows;
+#pragma omp parallel for schedule(static) if (cost_.size() > 50000)
+  for (Index b = 0; b < blocks; ++b)
+    body(b * block_rows, std::min(block_rows, rows() - b * block_rows));
+}
+
+Vector DenseKernel::evaluate(const VectorRef& v) {
+  Vector log_sums(rows());
+  const double inverse = 1 / epsilon_;
+  for_row_blocks([&](Index first, Index count) {
+    Eigen::ArrayXd largest = Eigen::ArrayXd::Constant(count, -std::numeric_limits<double>::infinity());
+    const auto base = row_base_.segment(first, count).array();
+    for (Index j = 0; j < cols(); ++j) {
+      auto entry = plan_.col(j).segment(first, count).array();
+      entry = (base + column_base_[j]) - cost_.col(j).segment(first, count).array() * inverse + v[j];
+      if (column_weights_[j] > 0) largest = largest.max(entry);
+    }
+    Eigen::ArrayXd sum = Eigen::ArrayXd::Zero(count);
+    for (Index j = 0; j < cols(); ++j) {
+      auto entry = plan_.col(j).segment(first, count).array();
+      entry = column_weights_[j] > 0 ? Eigen::ArrayXd((entry - largest).exp() * column_weights_[j])
+                                     : Eigen::ArrayXd::Zero(count);
+      sum += entry;
+    }
+    shifts_.segment(first, count) = largest;
+    log_sums.segment(first, count) = largest + sum.log();
+  });
+  return log_sums;
+}
+
+void DenseKernel::set_rows(const VectorRef& u) {
+  row_sums_ = Vector::Zero(rows());
+  const Index blocks = (rows() + block_rows - 1) / block_rows;
+  Matrix partial = Matrix::Zero(cols(), blocks);
+  for_row_blocks([&](Index first, Index count) {
+    const Eigen::ArrayXd scale = row_weights_.segment(first, count).array() *
+                                 (u.segment(first, count) + shifts_.segment(first, count)).array().exp();
+    for (Index j = 0; j < cols(); ++j) {
+      auto entry = plan_.col(j).segment(first, count).array();
+      entry *= scale;
+      row_sums_.segment(first, count).array() += entry;
+      partial(j, first / block_rows) = entry.sum();
+    }
+  });
+  column_sums_ = partial.rowwise().sum();
+}
+
+Vector DenseKernel::column_log_sums(const VectorRef& u) const {
+  Vector log_sums(cols());
+#pragma omp parallel for schedule(static) if (cost_.size() > 50000)
+  for (Index j = 0; j < cols(); ++j) {
+    const Eigen::ArrayXd entry = (row_weights_.array() > 0)
+                                     .select((row_base_.array() + column_base_[j]) -
+                                                 cost_.col(j).array() / epsilon_ + u.array(),
+                                             -std::numeric_limits<double>::infinity());
+    const double largest = entry.maxCoeff();
+    log_sums[j] = largest + std::log(((entry - largest).exp() * row_weights_.array()).sum());
+  }
+  return log_sums;
+}
+
+bool DenseKernel::factor(const Vector& inverse_a1, const Vector& a2, double ridge) {
+  factor_.setZero(cols(), cols());
+  // Entries this far below their row and column cannot be told from the ridge.
+  constexpr double cutoff = 1e-15;
+  double products = 0;
+  for (Index i0 = 0; i0 < rows(); i0 += block_rows) {
+    const Index count = std::min(block_rows, rows() - i0);
+    Eigen::ArrayXd kept = Eigen::ArrayXd::Zero(count);
+    const Eigen::ArrayXd floor = cutoff * row_sums_.segment(i0, count).array();
+    for (Index j = 0; j < cols(); ++j)
+      kept += (plan_.col(j).segment(i0, count).array() > floor).cast<double>();
+    products += kept.square().sum();
+  }
+  // A scattered product costs about twenty times one inside a matrix product.
+  const double all = static_cast<double>(rows()) * static_cast<double>(cols()) * static_cast<double>(cols());
+  if (20 * products < all)
+    subtract_sparse(inverse_a1, cutoff);
+  else
+    subtract_dense(inverse_a1);
+  factor_.diagonal() += ((a2.array() > 0).select(a2.array() * (1 + ridge), 1.0)).matrix();
+  return lapack::cholesky(factor_);
+}
+
+void DenseKernel::subtract_sparse(const Vector& inverse_a1, double cutoff) {
+  std::vector<std::vector<std::pair<int, double>>> kept(static_cast<std::size_t>(rows()));
+  for (Index j = 0; j < cols(); ++j)
+    for (Index i = 0; i < rows(); ++i)
+      if (plan_(i, j) > cutoff * row_sums_[i])
+        kept[static_cast<std::size_t>(i)].emplace_back(static_cast<int>(j), plan_(i, j));
+  for (Index i = 0; i < rows(); ++i) {
+    const auto& row = kept[static_cast<std::size_t>(i)];
+    for (std::size_t a = 0; a < row.size(); ++a) {
+      const double scaled = inverse_a1[i] * row[a].second;
+      double* column = factor_.col(row[a].first).data();
+      for (std::size_t b = a; b < row.size(); ++b) column[row[b].first] -= scaled * row[b].second;
+    }
+  }
+}
+
+void DenseKernel::subtract_dense(const Vector& inverse_a1) {
+  const Matrix scaled = inverse_a1.cwiseSqrt().asDiagonal() * plan_;
+  const Index tiles = (cols() + tile - 1) / tile;
+#pragma omp parallel for schedule(dynamic) collapse(2) if (tiles > 1)
+  for (Index a = 0; a < tiles; ++a)
+    for (Index b = 0; b < tiles; ++b) {
+      if (b > a) continue;
+      const Index ra = std::min(tile, cols() - a * tile), rb = std::min(tile, cols() - b * tile);
+      factor_.block(a * tile, b * tile, ra, rb).noalias() -=
+          scaled.middleCols(a * tile, ra).transpose() * scaled.middleCols(b * tile, rb);
+    }
+}
+
+void DenseKernel::solve(Matrix& b) const { lapack::cholesky_solve(factor_, b); }
+
+void DenseKernel::entropy_sums(const Vector& u, const Vector& v, Vector& by_row, Vector& by_column) const {
+  by_row = Vector::Zero(rows());
+  const Index blocks = (rows() + block_rows - 1) / block_rows;
+  Matrix partial = Matrix::Zero(cols(), blocks);
+  for_row_blocks([&](Index first, Index count) {
+    const Eigen::ArrayXd shift = (row_base_ + u).segment(first, count);
+    for (Index j = 0; j < cols(); ++j) {
+      const Eigen::ArrayXd weighted =
+          plan_.col(j).segment(first, count).array() *
+          (cost_.col(j).segment(first, count).array() / epsilon_ - shift - (column_base_[j] + v[j]));
+      by_row.segment(first, count).array() += weighted;
+      partial(j, first / block_rows) = weighted.sum();
+    }
+  });
+  by_column = partial.rowwise().sum();
+}
+
+Matrix DenseKernel::weighted_plan(const Vector& u, const Vector& v, const Vector& p, const Vector& q) const {
+  Matrix w(rows(), cols());
+  const Vector row_part = (row_base_ + u + p).array() + 1;
+  for_row_blocks([&](Index first, Index count) {
+    for (Index j = 0; j < cols(); ++j)
+      w.col(j).segment(first, count) =
+          plan_.col(j).segment(first, count).array() *
+          (row_part.segment(first, count).array() + (column_base_[j] + v[j] + q[j]) -
+           cost_.col(j).segment(first, count).array() / epsilon_);
+  });
+  return w;
+}
+
+}  // namespace unshuffle::transport

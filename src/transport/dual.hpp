@@ -1,0 +1,280 @@
+// Maximises the dual of the lower problem for any kernel and any pair of marginal policies, and solves the linear
+// systems that its curvature defines.
+//
+// For fixed column potentials v the row side has a closed answer (SideTerms::scale), which leaves a smooth concave
+// function of v alone, the semi-dual
+//   D(v) = φ₁ - ΣΓ + φ₂(v),      ∇D = ν r₂(v) - Γᵀ1,
+//   -∇²D = S = A₂ - Γᵀ A₁⁻¹ Γ,   A₁ = diag(Γ1) + εM₁,   A₂ = diag(Γᵀ1) + εM₂.
+// Sinkhorn's column step is a fixed-point step on v; Newton's step solves S dv = ∇D. Both start from the same
+// evaluation, so the loop below takes Newton's step wherever every column already holds some mass.
+//
+// S is the Schur complement of the symmetric system of the adjoint,
+//   H = [A₁ Γ; Γᵀ A₂],
+// so the factor made for the last Newton step serves the hypergradient and the Hessian too. The low-rank parts of
+// the ball's εM go through Woodbury's identity. When both sides fix the mass, H has the null vector (1,-1): potentials
+// are known up to a constant. A ball's own column of ones carries exactly that constant, so it is left out there.
+//
+// A Kernel holds Γ in whatever form suits the cost and offers
+//   rows(), cols(), epsilon(), row_base(), column_base()   potentials already inside the stored cost, in units of ε
+//   evaluate(v) -> ℓ, set_rows(u), column_log_sums(u)       with u, v relative to the base
+//   row_sums(), column_sums(), apply(q), apply_transposed(p)
+//   factor(inverse A₁, A₂, ridge) -> bool, solve(B)          S and its factor
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <Eigen/LU>
+#include <Eigen/Cholesky>
+
+#include "transport/side.hpp"
+
+namespace unshuffle::transport {
+
+struct DualOptions {
+  double tolerance = 1e-9;   ///< Σ|column sums - demanded|; rows are met exactly after every evaluation.
+  int max_newton = 100;
+  int max_sinkhorn = 200;    ///< Column steps while some column is still empty.
+};
+
+struct DualOutcome {
+  Ratio rows, columns;
+  Vector u, v;  ///< Relative to the kernel's base, in units of ε.
+  double marginal_error = 0;
+  std::vector<double> history;
+  int sinkhorn_steps = 0;
+  int newton_steps = 0;
+  bool converged = false;
+  std::string message;
+};
+
+/// Solution of H [x; y] = [f; g] and, per side, l = core⁻¹ borderᵀ x of the ball's low-rank part.
+struct SystemSolution {
+  Matrix x, y;
+  Matrix row_border, column_border;
+};
+
+template <class Kernel>
+class DualSolver {
+ public:
+  DualSolver(Kernel& kernel, const SideTerms& rows, const SideTerms& columns)
+      : kernel_(kernel), rows_(rows), columns_(columns) {}
+
+  /// Ascends from v until the marginals hold. On return the kernel holds Γ.
+  DualOutcome maximise(Vector v, const DualOptions& options) {
+    DualOutcome now;
+    now.v = columns_.is_free() ? Vector(-kernel_.column_base()) : std::move(v);
+    double dual = evaluate(now);
+    now.history.push_back(now.marginal_error);
+    while (now.marginal_error > options.tolerance && now.newton_steps < options.max_newton &&
+           now.sinkhorn_steps < options.max_sinkhorn) {
+      if (rows_.is_free() || some_column_is_empty(now)) {  // Newton's model fails there; with free rows one step solves
+        column_step(now);
+        dual = evaluate(now);
+        ++now.sinkhorn_steps;
+      } else {
+        ++now.newton_steps;
+        if (!newton_step(now, dual)) break;
+      }
+      now.history.push_back(now.marginal_error);
+      if (!std::isfinite(now.marginal_error)) break;
+    }
+    conclude(now, options);
+    return now;
+  }
+
+  /// Marginal error at v, before any step.
+  double error_at(const Vector& v) {
+    DualOutcome at;
+    at.v = v;
+    evaluate(at);
+    return at.marginal_error;
+  }
+
+  /// Prepares solve_system at the current plan.
+  bool factor(const DualOutcome& at, double ridge) {
+    row_curvature_ = rows_.curvature(at.rows.log_ratio, at.rows.multipliers);
+    column_curvature_ = columns_.curvature(at.columns.log_ratio, at.columns.multipliers);
+    drop_gauge_column();
+    Vector a1 = kernel_.row_sums() + row_curvature_.diagonal;
+    inverse_a1_ = rows_.is_free() ? Vector::Zero(a1.size())
+                                  : Vector((a1.array() > 0).select(a1.array().max(1e-300).inverse(), 0));
+    a2_ = kernel_.column_sums() + column_curvature_.diagonal;
+    if (columns_.is_free()) return true;
+    if (!kernel_.factor(inverse_a1_, a2_, ridge)) return false;
+    border_ = stacked_border();
+    if (border_.cols() > 0) {
+      auto [x, y] = solve_block(border_.topRows(kernel_.rows()), border_.bottomRows(kernel_.cols()));
+      border_solution_.resize(border_.rows(), border_.cols());
+      border_solution_ << x, y;
+      small_.compute(core_ - border_.transpose() * border_solution_);
+    }
+    return true;
+  }
+
+  /// H [x; y] = [f; g] at the factored plan, refined against the plan itself.
+  SystemSolution solve_system(const Matrix& f, const Matrix& g, int refinements) {
+    auto [x, y] = solve_once(f, g);
+    for (int pass = 0; pass < refinements; ++pass) {
+      auto [rf, rg] = residual(f, g, x, y);
+      auto [dx, dy] = solve_once(rf, rg);
+      x += dx;
+      y += dy;
+    }
+    SystemSolution solution{x, y, {}, {}};
+    solution.row_border = low_rank_coefficients(row_curvature_, x);
+    solution.column_border = low_rank_coefficients(column_curvature_, y);
+    return solution;
+  }
+
+ private:
+  using Pair = std::pair<Matrix, Matrix>;
+
+  /// Γ, marginals and the semi-dual at `now.v`.
+  double evaluate(DualOutcome& now) {
+    Vector log_sums = kernel_.evaluate(now.v);
+    now.rows = rows_.scale(log_sums, kernel_.row_base());
+    now.u = now.rows.log_ratio - log_sums;
+    kernel_.set_rows(now.u);
+    const Vector& sums = kernel_.column_sums();
+    if (columns_.is_free()) {
+      now.columns.log_ratio = (sums.array().max(1e-300) / columns_.weights().array().max(1e-300)).log();
+      gap_ = Vector::Zero(sums.size());
+    } else {
+      now.columns = columns_.respond(now.v, kernel_.column_base());
+      gap_ = columns_.weights().cwiseProduct(now.columns.log_ratio.array().exp().matrix()) - sums;
+    }
+    now.marginal_error = gap_.template lpNorm<1>();
+    return now.rows.dual - kernel_.row_sums().sum() + now.columns.dual;
+  }
+
+  /// Some column holds far less than it should, although it should hold a fair share of its weight.
+  [[nodiscard]] bool some_column_is_empty(const DualOutcome& now) const {
+    const Eigen::ArrayXd ratio = now.columns.log_ratio.array().exp();
+    const Eigen::ArrayXd demanded = ratio * columns_.weights().array();
+    return (demanded > 0 && ratio > 1e-3 && kernel_.column_sums().array() < 1e-3 * demanded).any();
+  }
+
+  void column_step(DualOutcome& now) {
+    Vector log_sums = kernel_.column_log_sums(now.u);
+    Ratio answer = columns_.scale(log_sums, kernel_.column_base());
+    now.v = answer.log_ratio - log_sums;
+  }
+
+  bool newton_step(DualOutcome& now, double& dual) {
+    DualOutcome start = now;
+    const double start_dual = dual;
+    if (!factor(now, 1e-13)) return false;
+    Vector direction = solve_system(Matrix::Zero(kernel_.rows(), 1), gap_, 0).y;
+    const double slope = gap_.dot(direction);
+    if (!direction.allFinite() || !(slope >= 0)) return false;
+    // Far from the solution the model is only good within some multiples of ε.
+    double step = std::min(1.0, 40.0 / std::max(direction.template lpNorm<Eigen::Infinity>(), 1e-300));
+    for (int halving = 0; halving < 40; ++halving, step *= 0.5) {
+      now.v = start.v + step * direction;
+      dual = evaluate(now);
+      if (!std::isfinite(dual) || !std::isfinite(now.marginal_error)) continue;
+      const double noise = 1e-14 * (1 + std::abs(start_dual));
+      if (dual >= start_dual + 1e-4 * step * slope - noise && dual > start_dual - noise) return true;
+      if (now.marginal_error <= 0.7 * start.marginal_error && dual >= start_dual - 1e3 * noise) return true;
+    }
+    now = start;
+    dual = evaluate(now);
+    return false;
+  }
+
+  void conclude(DualOutcome& now, const DualOptions& options) const {
+    now.converged = now.marginal_error <= options.tolerance;
+    if (now.converged) return;
+    if (!std::isfinite(now.marginal_error))
+      now.message = "the plan overflowed: costs or potentials are not finite";
+    else if (now.newton_steps >= options.max_newton || now.sinkhorn_steps >= options.max_sinkhorn)
+      now.message = fmt::format("{} Newton and {} Sinkhorn steps left a marginal error of {:.2e}, {:.2e} was asked for",
+                                now.newton_steps, now.sinkhorn_steps, now.marginal_error, options.tolerance);
+    else
+      now.message = fmt::format(
+          "marginal error stays at {:.2e}, {:.2e} was asked for: rounding in costs this large against epsilon allows "
+          "no better",
+          now.marginal_error, options.tolerance);
+  }
+
+  void drop_gauge_column() {
+    if (!rows_.fixes_mass() || !columns_.fixes_mass()) return;
+    Curvature& side = column_curvature_.border.cols() > 0 ? column_curvature_ : row_curvature_;
+    if (side.border.cols() == 0) return;
+    const Index keep = side.border.cols() - 1;
+    side.border = side.border.rightCols(keep).eval();
+    side.core = side.core.bottomRightCorner(keep, keep).eval();
+  }
+
+  Matrix stacked_border() {
+    const Index k1 = row_curvature_.border.cols(), k2 = column_curvature_.border.cols();
+    Matrix border = Matrix::Zero(kernel_.rows() + kernel_.cols(), k1 + k2);
+    border.topLeftCorner(kernel_.rows(), k1) = row_curvature_.border;
+    border.bottomRightCorner(kernel_.cols(), k2) = column_curvature_.border;
+    core_ = Matrix::Zero(k1 + k2, k1 + k2);
+    core_.topLeftCorner(k1, k1) = row_curvature_.core;
+    core_.bottomRightCorner(k2, k2) = column_curvature_.core;
+    return border;
+  }
+
+  /// The block system without low-rank parts, by the Schur complement.
+  Pair solve_block(const Matrix& f, const Matrix& g) {
+    if (columns_.is_free()) return {inverse_a1_.asDiagonal() * f, Matrix::Zero(g.rows(), g.cols())};
+    Matrix scaled = inverse_a1_.asDiagonal() * f;
+    Matrix y = g - kernel_.apply_transposed(scaled);
+    kernel_.solve(y);
+    Matrix x = scaled - inverse_a1_.asDiagonal() * kernel_.apply(y);
+    return {x, y};
+  }
+
+  Pair solve_once(const Matrix& f, const Matrix& g) {
+    auto [x, y] = solve_block(f, g);
+    if (!columns_.is_free() && border_.cols() > 0) {
+      Matrix stacked(f.rows() + g.rows(), f.cols());
+      stacked << x, y;
+      stacked += border_solution_ * small_.solve(border_.transpose() * stacked);
+      x = stacked.topRows(f.rows());
+      y = stacked.bottomRows(g.rows());
+    }
+    return {x, y};
+  }
+
+  Pair residual(const Matrix& f, const Matrix& g, const Matrix& x, const Matrix& y) {
+    Matrix rf = f, rg = g;
+    if (rows_.is_free()) {
+      rf.setZero();
+    } else {
+      rf -= kernel_.apply(y) + kernel_.row_sums().asDiagonal() * x + row_curvature_.diagonal.asDiagonal() * x;
+      if (row_curvature_.border.cols() > 0) rf += row_curvature_.border * low_rank_coefficients(row_curvature_, x);
+    }
+    if (columns_.is_free()) {
+      rg.setZero();
+    } else {
+      rg -= kernel_.apply_transposed(x) + a2_.asDiagonal() * y;
+      if (column_curvature_.border.cols() > 0)
+        rg += column_curvature_.border * low_rank_coefficients(column_curvature_, y);
+    }
+    return {rf, rg};
+  }
+
+  static Matrix low_rank_coefficients(const Curvature& side, const Matrix& x) {
+    if (side.border.cols() == 0) return Matrix(0, x.cols());
+    return side.core.ldlt().solve(side.border.transpose() * x);
+  }
+
+  Kernel& kernel_;
+  const SideTerms& rows_;
+  const SideTerms& columns_;
+  Vector gap_;
+  Curvature row_curvature_, column_curvature_;
+  Vector inverse_a1_, a2_;
+  Matrix border_, border_solution_, core_;
+  Eigen::FullPivLU<Matrix> small_;
+};
+
+}  // namespace unshuffle::transport

@@ -1,0 +1,183 @@
+#include "transport/line_transport.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace unshuffle::transport {
+namespace {
+
+// Widths in units of √ε and orders at which a smooth problem with comparable sides is solved to 1e-10 and better; see
+// docs/fast-path.md for the measurement. Where a problem asks for more, boxes and cells are narrowed until their
+// estimated error is below the tolerance.
+constexpr double box_width_in_root_epsilon = 2.0;
+constexpr double cell_width_in_root_epsilon = 0.5;
+constexpr int quadrature_order = 12;
+constexpr int grid_order = 12;
+constexpr int most_refinements = 8;
+
+MarginalPolicy scaled(const MarginalPolicy& policy, double factor) {
+  if (const auto* kl = std::get_if<KullbackLeibler>(&policy)) return KullbackLeibler{kl->strength * factor};
+  return policy;  // a ball's entropy is in units of ε already
+}
+
+Vector weighted(const VectorRef& x, const VectorRef& weights) {
+  return weights.size() > 0 ? Vector(x.cwiseProduct(weights)) : Vector(x / static_cast<double>(x.size()));
+}
+
+}  // namespace
+
+void LineTransport::compress(SideState& side, const VectorRef& points, const VectorRef& weights, double epsilon) {
+  const double unit = options_.compress ? std::sqrt(epsilon) : 0;
+  side.rule.box_width = box_width_in_root_epsilon * unit;
+  side.rule.cell_width = cell_width_in_root_epsilon * unit;
+  side.rule.order = quadrature_order;
+  side.rule.grid_order = grid_order;
+  side.measure = CompressedMeasure(points, weights, side.rule);
+}
+
+void LineTransport::forget() {
+  nodes_.reset();
+  rows_ = {};
+  columns_ = {};
+}
+
+LineReport LineTransport::solve(const VectorRef& t, const VectorRef& row_weights, const VectorRef& s,
+                                const VectorRef& column_weights, double epsilon) {
+  compress(rows_, t, row_weights, epsilon);
+  compress(columns_, s, column_weights, epsilon);
+  LineReport report;
+  for (int round = 0;; ++round) {
+    auto next = std::make_unique<NodeProblem>(rows_.measure.nodes(), columns_.measure.nodes(), options_.row_policy,
+                                              options_.column_policy, epsilon);
+    next->solve(start_for(*next), {.tolerance = options_.tolerance});
+    nodes_ = std::move(next);
+    report.iterations += nodes_->outcome().newton_steps + nodes_->outcome().sinkhorn_steps;
+    report.compression_error = 0;
+    const bool rows_changed = narrow_where_needed(Side::response, report.compression_error);
+    const bool columns_changed = narrow_where_needed(Side::feature, report.compression_error);
+    if ((!rows_changed && !columns_changed) || round == most_refinements) break;
+    if (rows_changed) compress(rows_, t, row_weights, epsilon);
+    if (columns_changed) compress(columns_, s, column_weights, epsilon);
+  }
+  const DualOutcome& outcome = nodes_->outcome();
+  report.transport_cost = nodes_->transport_cost();
+  report.value = nodes_->value();
+  report.mass = nodes_->mass();
+  report.marginal_error = outcome.marginal_error;
+  report.converged = outcome.converged;
+  report.message = outcome.message;
+  return report;
+}
+
+Vector LineTransport::start_for(NodeProblem& next) const {
+  // A continued solution this far off is no longer one: the matching at ε = 0 may be nearer.
+  constexpr double still_near = 0.05;
+  Vector continued;
+  double error = std::numeric_limits<double>::infinity();
+  if (nodes_) {
+    continued = nodes_->continued_column_potential(columns_.measure.nodes().position, next.epsilon());
+    error = next.error_at(continued);
+    if (error <= still_near) return continued;
+  }
+  Vector monotone = monotone_potentials(rows_.measure.nodes(), columns_.measure.nodes(), next.epsilon());
+  return next.error_at(monotone) < error ? monotone : continued;
+}
+
+// Boxes are too wide where the estimated error of their quadrature says so. Cells are too wide where potentials turn
+// faster than on the scale √ε: a conditional plan of deviation σ, in the worst case two atoms 2σ apart, puts the
+// nearest complex singularity of its log-sum πε/(4σ) off the line, and interpolation wants cells well below that.
+bool LineTransport::narrow_where_needed(Side side, double& worst) {
+  constexpr double cell_in_epsilon_over_deviation = 0.39;
+  SideState& own = state(side);
+  CompressionRule& rule = own.rule;
+  if (own.measure.exact()) return false;
+  const std::vector<Box>& boxes = own.measure.boxes();
+  const Vector& position = own.measure.nodes().position;
+  const SideValues at = nodes_->evaluate(side, position, Objective::entropic);
+  const Vector error = nodes_->quadrature_error(side, boxes, rule.order, at.potential_slope);
+  bool too_wide = false;
+  std::vector<double> narrow_at, narrow_factor;
+  for (std::size_t b = 0; b < boxes.size(); ++b) {
+    const double seen = boxes[b].width > 0 ? std::max(error[static_cast<Index>(b)], 1e-300) : 1e-300;
+    worst = std::max(worst, seen);
+    too_wide = too_wide || seen > options_.accuracy;
+    // The error goes with the width to the power 2p; aim an order below the tolerance, change by a factor of 4 at most.
+    const double change = std::clamp(std::pow(0.1 * options_.accuracy / seen, 0.5 / rule.order), 0.25, 4.0);
+    const double box_factor =
+        boxes[b].width / rule.box_width * (seen > options_.accuracy ? change : std::max(change, 1.0));
+    for (Index node = boxes[b].first; node < boxes[b].last; ++node) {
+      const double cell_factor =
+          cell_in_epsilon_over_deviation * nodes_->epsilon() / (at.deviation[node] * rule.cell_width);
+      too_wide = too_wide || cell_factor < 0.8 * std::min(1.0, rule.factor(position[node], position[node]));
+      const double factor = boxes[b].width > 0 ? std::min(box_factor, 0.9 * cell_factor) : 0.9 * cell_factor;
+      if (factor >= 1) continue;
+      narrow_at.push_back(position[node]);
+      narrow_factor.push_back(factor);
+    }
+  }
+  rule.narrow_at = std::move(narrow_at);
+  rule.narrow_factor = std::move(narrow_factor);
+  return too_wide;
+}
+
+Vector LineTransport::gradient(Side side, Objective objective) {
+  const CompressedMeasure& own = state(side).measure;
+  return own.interpolate(nodes_->evaluate(side, own.grid(), objective).gradient);
+}
+
+Vector LineTransport::potential(Side side) {
+  const CompressedMeasure& own = state(side).measure;
+  return own.interpolate(nodes_->evaluate(side, own.grid(), Objective::entropic).potential);
+}
+
+Vector LineTransport::log_ratio(Side side) {
+  const CompressedMeasure& own = state(side).measure;
+  return own.interpolate(nodes_->evaluate(side, own.grid(), Objective::entropic).log_ratio);
+}
+
+Matrix LineTransport::entropic_hessian(NodeProblem& nodes, const MatrixRef& t_jacobian, const Momentum& momentum,
+                                       const VectorRef& row_weights, const MatrixRef& s_jacobian,
+                                       const VectorRef& column_weights) {
+  Matrix hessian = nodes.reaction(rows_.measure.grid(), columns_.measure.grid(), momentum);
+  auto add_own = [&](Side side, const MatrixRef& jacobian, const VectorRef& weights) {
+    const CompressedMeasure& own = state(side).measure;
+    const Vector slope = own.interpolate(nodes.evaluate(side, own.grid(), Objective::entropic).gradient_slope);
+    hessian += jacobian.transpose() * weighted(slope, weights).asDiagonal() * jacobian;
+  };
+  if (!t_jacobian.isZero(0)) add_own(Side::response, t_jacobian, row_weights);
+  add_own(Side::feature, s_jacobian, column_weights);
+  return hessian;
+}
+
+// The entropic value's Hessian V is exact. The transport cost is F = V - dV/dλ when ε and every penalty grow by the
+// common factor λ (the envelope theorem turns that derivative into the entropy and penalty terms), so its Hessian is
+// that of V minus a derivative in one scalar, taken by central differences on the same nodes.
+Matrix LineTransport::hessian(const MatrixRef& t_jacobian, const VectorRef& row_weights, const MatrixRef& s_jacobian,
+                              const VectorRef& column_weights, Objective objective) {
+  Momentum momentum;
+  auto spread = [&](Side side, const MatrixRef& jacobian, const VectorRef& weights) {
+    const CompressedMeasure& own = state(side).measure;
+    Matrix on_grid = Matrix::Zero(own.grid().size(), jacobian.cols());
+    for (Index k = 0; k < jacobian.cols(); ++k)
+      if (!jacobian.col(k).isZero(0)) on_grid.col(k) = own.spread(weighted(jacobian.col(k), weights));
+    return on_grid;
+  };
+  momentum.rows = spread(Side::response, t_jacobian, row_weights);
+  momentum.columns = spread(Side::feature, s_jacobian, column_weights);
+  Matrix hessian = entropic_hessian(*nodes_, t_jacobian, momentum, row_weights, s_jacobian, column_weights);
+  if (objective == Objective::entropic) return hessian;
+  constexpr double step = 2e-3;
+  for (double sign : {1.0, -1.0}) {
+    const double factor = 1 + sign * step;
+    NodeProblem scaled_nodes(rows_.measure.nodes(), columns_.measure.nodes(), scaled(options_.row_policy, factor),
+                             scaled(options_.column_policy, factor), nodes_->epsilon() * factor);
+    scaled_nodes.solve(nodes_->continued_column_potential(columns_.measure.nodes().position, scaled_nodes.epsilon()),
+                       {.tolerance = std::min(options_.tolerance, 1e-11)});
+    hessian -= sign / (2 * step) *
+               entropic_hessian(scaled_nodes, t_jacobian, momentum, row_weights, s_jacobian, column_weights);
+  }
+  return hessian;
+}
+
+}  // namespace unshuffle::transport

@@ -1,0 +1,286 @@
+#include "transport/node_problem.hpp"
+
+#include <Eigen/Cholesky>
+#include <cmath>
+
+namespace unshuffle::transport {
+
+/// One side as target and the other as source, so that every formula is written once.
+struct NodeProblem::Half {
+  const SideTerms& terms;
+  const Multipliers& multipliers;
+  const LineMeasure& sources;
+  const Vector& source_potential;
+  const Matrix& source_adjoint;     // Q of the sources
+  const Matrix& adjoint_border;     // l of the targets' adjoint P
+  const Vector& potential_border;   // l of the targets' potential
+};
+
+namespace {
+
+/// core⁻¹ borderᵀ x with all border columns.
+Vector border_coefficients(const Curvature& curvature, const Vector& x) {
+  if (curvature.border.cols() == 0) return Vector(0);
+  return curvature.core.ldlt().solve(curvature.border.transpose() * x);
+}
+
+/// B·l where l may lack the leading entry that the gauge sets to zero.
+Vector border_times(const Matrix& border, const VectorRef& l) {
+  if (l.size() == 0) return Vector::Zero(border.rows());
+  return border.rightCols(l.size()) * l;
+}
+
+Eigen::ArrayXd exponents(double t, const LineMeasure& sources, const Vector& potential, Index begin, Index count,
+                         double epsilon) {
+  return potential.segment(begin, count).array() -
+         (t - sources.position.segment(begin, count).array()).square() / epsilon;
+}
+
+}  // namespace
+
+NodeProblem::NodeProblem(LineMeasure rows, LineMeasure columns, const MarginalPolicy& row_policy,
+                         const MarginalPolicy& column_policy, double epsilon)
+    : rows_(std::move(rows)),
+      columns_(std::move(columns)),
+      epsilon_(epsilon),
+      row_terms_(row_policy, rows_.weight, epsilon),
+      column_terms_(column_policy, columns_.weight, epsilon),
+      kernel_(rows_, columns_, epsilon),
+      solver_(kernel_, row_terms_, column_terms_) {}
+
+void NodeProblem::solve(const Vector& v, const DualOptions& options) {
+  // With v in the base, the increments that the ascent works with keep all their digits.
+  Vector u = Vector::Zero(rows_.size()), start = v;
+  kernel_.rebase(u, start);
+  outcome_ = solver_.maximise(start, options);
+  u_ = outcome_.u + kernel_.row_base();
+  v_ = outcome_.v + kernel_.column_base();
+  factored_ = adjoint_ready_ = false;
+  kernel_.entropy_sums(outcome_.u, outcome_.v, entropy_by_row_, entropy_by_column_);
+  mass_ = kernel_.row_sums().sum();
+  const double relative_entropy = -entropy_by_row_.sum();
+  transport_cost_ = epsilon_ * (-relative_entropy + u_.dot(kernel_.row_sums()) + v_.dot(kernel_.column_sums()));
+  value_ = transport_cost_ + epsilon_ * (relative_entropy - mass_ + row_terms_.penalty(outcome_.rows.log_ratio) +
+                                         column_terms_.penalty(outcome_.columns.log_ratio));
+}
+
+Vector NodeProblem::continued_column_potential(const VectorRef& positions, double epsilon) const {
+  const Vector log_sums = transport::log_sums(positions, rows_, u_ * (epsilon_ / epsilon), epsilon);
+  return column_terms_.extend(log_sums, outcome_.columns.multipliers) - log_sums;
+}
+
+void NodeProblem::factor() {
+  if (factored_) return;
+  if (!solver_.factor(outcome_, 1e-13)) solver_.factor(outcome_, 1e-9);
+  factored_ = true;
+}
+
+// The adjoint of section 3 of the mathematics, centred on the potentials: with p = ξ + εP, q = ζ + εQ and
+// e = C/ε - u - v, the system [A₁ Γ; Γᵀ A₂][p; q] = [(C∘Γ)1; (C∘Γ)ᵀ1] becomes
+//   [A₁ Γ; Γᵀ A₂][P; Q] = [(e∘Γ)1 - εM₁u; (e∘Γ)ᵀ1 - εM₂v]   and   W = Γ(1 - e + P + Q),
+// in which no large cost cancels.
+void NodeProblem::prepare_adjoint() {
+  if (adjoint_ready_) return;
+  factor();
+  const Curvature m1 = row_terms_.curvature(outcome_.rows.log_ratio, outcome_.rows.multipliers);
+  const Curvature m2 = column_terms_.curvature(outcome_.columns.log_ratio, outcome_.columns.multipliers);
+  adjoint_ = solver_.solve_system(entropy_by_row_ - m1.apply(u_), entropy_by_column_ - m2.apply(v_), 2);
+  row_border_of_u_ = border_coefficients(m1, u_);
+  column_border_of_v_ = border_coefficients(m2, v_);
+  adjoint_ready_ = true;
+}
+
+NodeProblem::Half NodeProblem::half(Side side) const {
+  if (side == Side::response)
+    return {row_terms_, outcome_.rows.multipliers,  columns_, v_, adjoint_.y, adjoint_.row_border, row_border_of_u_};
+  return {column_terms_, outcome_.columns.multipliers, rows_, u_, adjoint_.x, adjoint_.column_border,
+          column_border_of_v_};
+}
+
+// At a position t let π be its conditional plan, π_q ∝ ν_q exp(v_q - d²/ε) with d = t - s_q. Then ℓ is π's log
+// normaliser, u = log r - ℓ, and per unit of weight at t, with W/μ = r π (1 - e + P + Q),
+//   entropic value:  G = r·2<d>,
+//   transport cost:  G = 2r[(1 + P)<d> - <e d> + <Q d>],
+// where the row equation of the adjoint gives P(t)(r + c) = r<e> - r<Q> - c(u - B l_u) + c B l_P, c the diagonal of εM
+// per unit of weight. At fixed multipliers r d(log r) = -c du and d(log r) = du + dℓ, ℓ' = -2<d>/ε, so
+//   u' = -ℓ' r/(r + c),   (log r)' = ℓ' c/(r + c),   G' = r[2 + 2u'<d> - 4<d²>/ε]  (entropic).
+SideValues NodeProblem::evaluate(Side side, const VectorRef& positions, Objective objective) {
+  const bool through_plan = objective == Objective::transport;
+  if (through_plan) prepare_adjoint();
+  const Half h = half(side);
+  const Index count = positions.size();
+  const Windows windows = windows_of(positions, h.sources, h.source_potential, epsilon_);
+  const Vector log_sums = transport::log_sums(positions, h.sources, h.source_potential, epsilon_);
+
+  SideValues at;
+  at.log_ratio = h.terms.extend(log_sums, h.multipliers);
+  at.potential = at.log_ratio - log_sums;
+  const Vector r = at.log_ratio.array().exp();
+  const Vector c = h.terms.unit_diagonal(at.log_ratio, h.multipliers);
+  const Matrix border = h.terms.unit_border(at.log_ratio, h.multipliers);
+  Vector pull = Vector::Zero(count);  // c·(B l_P - u + B l_u), what the policy adds to the adjoint's row equation
+  if (through_plan)
+    pull = c.cwiseProduct(border_times(border, h.adjoint_border.col(0)) - at.potential +
+                          border_times(border, h.potential_border));
+
+  at.gradient.resize(count);
+  at.potential_slope.resize(count);
+  at.log_ratio_slope.resize(count);
+  at.gradient_slope.resize(count);
+  at.deviation.resize(count);
+#pragma omp parallel for schedule(static)
+  for (Index i = 0; i < count; ++i) {
+    const Index begin = windows.begin[static_cast<std::size_t>(i)];
+    const Index size = windows.end[static_cast<std::size_t>(i)] - begin;
+    const Eigen::ArrayXd minus_e =
+        exponents(positions[i], h.sources, h.source_potential, begin, size, epsilon_) + at.potential[i];
+    const Eigen::ArrayXd d = positions[i] - h.sources.position.segment(begin, size).array();
+    // exp(-e) integrates to r against the source weights.
+    const Eigen::ArrayXd plan = minus_e.exp() * h.sources.weight.segment(begin, size).array();
+    const double first = (plan * d).sum(), second = (plan * d.square()).sum();
+    const double stiffness = h.terms.is_free() ? 0 : r[i] / (r[i] + c[i]);
+    const double log_sum_slope = -2 * first / (r[i] * epsilon_);
+    at.potential_slope[i] = -log_sum_slope * stiffness;
+    at.log_ratio_slope[i] = log_sum_slope * (1 - stiffness);
+    at.gradient_slope[i] = 2 * r[i] + 2 * at.potential_slope[i] * first - 4 * second / epsilon_;
+    at.deviation[i] = std::sqrt(std::max(0.0, second / r[i] - std::pow(first / r[i], 2)));
+    at.gradient[i] = 2 * first;
+    if (through_plan) {
+      const auto q = h.source_adjoint.col(0).segment(begin, size).array();
+      const double p =
+          h.terms.is_free() ? 0 : ((plan * (-minus_e - q)).sum() + pull[i]) / (r[i] + c[i]);
+      at.gradient[i] = 2 * (plan * d * (1 + minus_e + p + q)).sum();
+    }
+  }
+  return at;
+}
+
+// When points move, the potentials change as functions: δu(t), δv(s). Linearising the row equation at any t,
+//   (r + c) δu + ∫K δv dν - c B l = -∫∂_s K(t,s) dm(s),      K = exp(u(t) + v(s) - d²/ε),  ∂_s K = K (v'(s) + 2d/ε),
+// with m the momentum of the columns, and the same for columns. For a ball the constraints move with the points too:
+//   core·l = borderᵀδu - h,   h = ∫B r' dm.
+// The gradient reacts by  δG(t) = ∫K C_t (δu + δv) dν + ∫∂_s(K C_t) dm,  C_t = 2d,  ∂_s(K C_t) = K(2d(v' + 2d/ε) - 2).
+// The Hessian's reaction part is Σ over both sides of <momentum, δG>. Tested against finite differences.
+Matrix NodeProblem::reaction(const Vector& row_positions, const Vector& column_positions, const Momentum& momentum) {
+  factor();
+  const Index directions = momentum.rows.cols();
+  const SideValues at_rows = evaluate(Side::response, row_positions, Objective::entropic);
+  const SideValues at_columns = evaluate(Side::feature, column_positions, Objective::entropic);
+
+  // ∫K(x, y)(slope(y) + 2d/ε) dm(y) and ∫K(2d(slope + 2d/ε) - 2) dm at targets x with potential a, sources y.
+  auto drive = [&](const Vector& x, const Vector& a, const Vector& y, const SideValues& source, const Matrix& m,
+                   Matrix& on_marginal, Matrix& on_gradient) {
+    on_marginal.setZero(x.size(), directions);
+    on_gradient.setZero(x.size(), directions);
+    const LineMeasure all{y, Vector::Ones(y.size())};
+    const Windows windows = windows_of(x, all, source.potential, epsilon_);
+    for (Index i = 0; i < x.size(); ++i) {
+      const Index begin = windows.begin[static_cast<std::size_t>(i)];
+      const Index size = windows.end[static_cast<std::size_t>(i)] - begin;
+      const Eigen::ArrayXd d = x[i] - y.segment(begin, size).array();
+      const Eigen::ArrayXd k = (exponents(x[i], all, source.potential, begin, size, epsilon_) + a[i]).exp();
+      const Eigen::ArrayXd tilt = source.potential_slope.segment(begin, size).array() + 2 * d / epsilon_;
+      on_marginal.row(i) = (k * tilt).matrix().transpose() * m.middleRows(begin, size);
+      on_gradient.row(i) = (k * (2 * d * tilt - 2)).matrix().transpose() * m.middleRows(begin, size);
+    }
+  };
+  // Right-hand sides on the nodes.
+  Matrix f, g, unused;
+  drive(rows_.position, u_, column_positions, at_columns, momentum.columns, f, unused);
+  drive(columns_.position, v_, row_positions, at_rows, momentum.rows, g, unused);
+  f = -(rows_.weight.asDiagonal() * f);
+  g = -(columns_.weight.asDiagonal() * g);
+  auto moving_constraint = [](const SideTerms& terms, const Ratio& ratio, const SideValues& at, const Matrix& m,
+                              Matrix& rhs) -> Matrix {
+    const Curvature curvature = terms.curvature(ratio.log_ratio, ratio.multipliers);
+    if (curvature.border.cols() == 0) return Matrix(0, m.cols());
+    const Vector ratio_slope = at.log_ratio.array().exp() * at.log_ratio_slope.array();
+    const Matrix h = terms.unit_border(at.log_ratio, ratio.multipliers).transpose() * (ratio_slope.asDiagonal() * m);
+    const Matrix shift = curvature.core.ldlt().solve(h);
+    rhs -= curvature.border * shift;
+    return shift;
+  };
+  const Matrix row_shift = moving_constraint(row_terms_, outcome_.rows, at_rows, momentum.rows, f);
+  const Matrix column_shift = moving_constraint(column_terms_, outcome_.columns, at_columns, momentum.columns, g);
+  const SystemSolution change = solver_.solve_system(f, g, 1);
+
+  // δG at the positions of each side.
+  auto react = [&](Side side, const Vector& x, const SideValues& at, const Vector& y, const SideValues& source,
+                   const Matrix& m, const Matrix& source_change, const Matrix& border_change, const Matrix& shift) {
+    const Half h = half(side);
+    Matrix on_marginal, on_gradient;
+    drive(x, at.potential, y, source, m, on_marginal, on_gradient);
+    const Vector c = h.terms.unit_diagonal(at.log_ratio, h.multipliers);
+    const Matrix border = h.terms.unit_border(at.log_ratio, h.multipliers);
+    Matrix l = Matrix::Zero(border.cols(), directions);
+    if (border.cols() > 0) {
+      l.bottomRows(border_change.rows()) = border_change;
+      l -= shift;
+    }
+    const Matrix from_border = c.asDiagonal() * (border * l);
+    const Windows windows = windows_of(x, h.sources, h.source_potential, epsilon_);
+    Matrix change_of_gradient = on_gradient;
+    for (Index i = 0; i < x.size(); ++i) {
+      const Index begin = windows.begin[static_cast<std::size_t>(i)];
+      const Index size = windows.end[static_cast<std::size_t>(i)] - begin;
+      const Eigen::ArrayXd d = x[i] - h.sources.position.segment(begin, size).array();
+      const Eigen::ArrayXd plan =
+          (exponents(x[i], h.sources, h.source_potential, begin, size, epsilon_) + at.potential[i]).exp() *
+          h.sources.weight.segment(begin, size).array();
+      const Eigen::RowVectorXd from_sources = plan.matrix().transpose() * source_change.middleRows(begin, size);
+      const double r = std::exp(at.log_ratio[i]);
+      Eigen::RowVectorXd own = Eigen::RowVectorXd::Zero(directions);
+      if (!h.terms.is_free()) own = (from_border.row(i) - on_marginal.row(i) - from_sources) / (r + c[i]);
+      change_of_gradient.row(i) += 2 * (plan * d).sum() * own;
+      change_of_gradient.row(i) += 2 * (plan * d).matrix().transpose() * source_change.middleRows(begin, size);
+    }
+    return change_of_gradient;
+  };
+  const Matrix row_reaction = react(Side::response, row_positions, at_rows, column_positions, at_columns,
+                                    momentum.columns, change.y, change.row_border, row_shift);
+  const Matrix column_reaction = react(Side::feature, column_positions, at_columns, row_positions, at_rows,
+                                       momentum.rows, change.x, change.column_border, column_shift);
+  Matrix hessian = momentum.rows.transpose() * row_reaction + momentum.columns.transpose() * column_reaction;
+  return 0.5 * (hessian + hessian.transpose());
+}
+
+// Seen from a position t of the other side, the box contributes the share f of t's sum, and over the box log K(t, ·)
+// has a slope v'(s) + 2d/ε, largest at one of its ends; with κ that slope times half the width, the integrand is at
+// worst like e^{κy} on [-1, 1]. A p-point Gauss rule loses what a polynomial of degree k = 2p misses of it, its
+// Chebyshev coefficient I_k(κ) ≈ exp(√(k² + κ²) - k asinh(k/κ)), against an integral of e^κ/κ. The box's error is the
+// largest of f times that ratio over all t.
+Vector NodeProblem::quadrature_error(Side side, const std::vector<Box>& boxes, int order,
+                                     const Vector& slope) const {
+  const double degree = 2 * order;
+  auto relative_error = [&](double kappa) {
+    if (!(kappa > 0)) return 0.0;
+    const double missed = std::hypot(degree, kappa) - degree * std::asinh(degree / kappa) - kappa;
+    return std::min(1.0, std::exp(missed) * std::max(kappa, 1.0));
+  };
+  const Side other = side == Side::response ? Side::feature : Side::response;
+  const LineMeasure& own = measure(side);
+  const LineMeasure& seen_from = measure(other);
+  const Vector& log_ratio = (other == Side::response ? outcome_.rows : outcome_.columns).log_ratio;
+  const Windows windows = windows_of(seen_from.position, own, potential(side), epsilon_);
+  Vector error = Vector::Zero(static_cast<Index>(boxes.size()));
+  std::size_t first_box = 0;
+  for (Index i = 0; i < seen_from.size(); ++i) {
+    const Index begin = windows.begin[static_cast<std::size_t>(i)], end = windows.end[static_cast<std::size_t>(i)];
+    while (boxes[first_box].last <= begin) ++first_box;
+    for (std::size_t b = first_box; b < boxes.size() && boxes[b].first < end; ++b) {
+      if (boxes[b].width == 0) continue;
+      const Index from = std::max(begin, boxes[b].first), to = std::min(end, boxes[b].last);
+      const Eigen::ArrayXd k = exponents(seen_from.position[i], own, potential(side), from, to - from, epsilon_) +
+                               (potential(other)[i] - log_ratio[i]);
+      const double share = (k.exp() * own.weight.segment(from, to - from).array()).sum();
+      auto steepness = [&](Index j) {
+        return std::abs(slope[j] + 2 * (seen_from.position[i] - own.position[j]) / epsilon_);
+      };
+      const double kappa = 0.5 * boxes[b].width * std::max(steepness(boxes[b].first), steepness(boxes[b].last - 1));
+      error[static_cast<Index>(b)] = std::max(error[static_cast<Index>(b)], share * relative_error(kappa));
+    }
+  }
+  return error;
+}
+
+}  // namespace unshuffle::transport

@@ -1,0 +1,90 @@
+// The transport problem between two measures on a line, solved on their nodes, and its solution as functions of
+// position: potentials, ratios, gradients and their derivatives at any t or s.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "transport/band_kernel.hpp"
+#include "transport/compress.hpp"
+#include "transport/dual.hpp"
+#include "unshuffle/types.hpp"
+
+namespace unshuffle::transport {
+
+/// What the solution says at positions of one side, per unit of weight. d is the distance to the other side.
+struct SideValues {
+  Vector log_ratio;        ///< log r(t).
+  Vector potential;        ///< u(t), in units of ε.
+  Vector gradient;         ///< G(t): derivative of the objective when unit weight at t moves.
+  Vector potential_slope;  ///< u'(t).
+  Vector log_ratio_slope;  ///< (log r)'(t).
+  Vector gradient_slope;   ///< G'(t) of the entropic value with the other side held fixed.
+  Vector deviation;        ///< Standard deviation of the partner's position under the plan.
+};
+
+/// A direction in which the points of both sides move, as momentum (weight × velocity) on positions.
+struct Momentum {
+  Matrix rows, columns;  ///< One column per direction.
+};
+
+class NodeProblem {
+ public:
+  NodeProblem(LineMeasure rows, LineMeasure columns, const MarginalPolicy& row_policy,
+              const MarginalPolicy& column_policy, double epsilon);
+  // The solver refers to the kernel and sides beside it.
+  NodeProblem(const NodeProblem&) = delete;
+  NodeProblem& operator=(const NodeProblem&) = delete;
+
+  /// Solves from column potentials v (total, in units of ε).
+  void solve(const Vector& v, const DualOptions& options);
+  /// Marginal error at column potentials v.
+  [[nodiscard]] double error_at(const Vector& v) { return solver_.error_at(v); }
+  [[nodiscard]] const DualOutcome& outcome() const { return outcome_; }
+
+  [[nodiscard]] double epsilon() const { return epsilon_; }
+  [[nodiscard]] const LineMeasure& measure(Side side) const { return side == Side::response ? rows_ : columns_; }
+  [[nodiscard]] const Vector& potential(Side side) const { return side == Side::response ? u_ : v_; }
+
+  /// <C, Γ>.
+  [[nodiscard]] double transport_cost() const { return transport_cost_; }
+  /// <C, Γ> + ε Σ Γ (log(Γ/(μ⊗ν)) - 1) + R₁ + R₂.
+  [[nodiscard]] double value() const { return value_; }
+  [[nodiscard]] double mass() const { return mass_; }
+
+  /// Column potentials that continue this solution to other positions (a half step from the rows).
+  [[nodiscard]] Vector continued_column_potential(const VectorRef& positions, double epsilon) const;
+
+  /// The objective's gradient and the rest of SideValues at ascending positions of a side.
+  [[nodiscard]] SideValues evaluate(Side side, const VectorRef& positions, Objective objective);
+
+  /// Part of the entropic value's Hessian that comes from the reaction of the plan to moving points:
+  /// (directions × directions), from momenta on the given positions.
+  [[nodiscard]] Matrix reaction(const Vector& row_positions, const Vector& column_positions, const Momentum& momentum);
+
+  /// For every box of a side: how wrong its quadrature of `order` nodes can make a row (or column) sum of the other
+  /// side, relative to that sum. `slope` is the side's potential_slope at its nodes.
+  [[nodiscard]] Vector quadrature_error(Side side, const std::vector<Box>& boxes, int order, const Vector& slope) const;
+
+ private:
+  struct Half;  // one side as seen from the other
+
+  [[nodiscard]] Half half(Side side) const;
+  void prepare_adjoint();
+  void factor();
+
+  LineMeasure rows_, columns_;
+  double epsilon_;
+  SideTerms row_terms_, column_terms_;
+  BandKernel kernel_;
+  DualSolver<BandKernel> solver_;
+  DualOutcome outcome_;
+  Vector u_, v_;
+  Vector entropy_by_row_, entropy_by_column_;
+  double transport_cost_ = 0, value_ = 0, mass_ = 0;
+  bool factored_ = false, adjoint_ready_ = false;
+  SystemSolution adjoint_;
+  Vector row_border_of_u_, column_border_of_v_;
+};
+
+}  // namespace unshuffle::transport

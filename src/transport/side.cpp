@@ -1,0 +1,210 @@
+#include "transport/side.hpp"
+
+#include <Eigen/Cholesky>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+#include "unshuffle/error.hpp"
+
+namespace unshuffle::transport {
+namespace {
+
+template <class... Cases>
+struct Overload : Cases... {
+  using Cases::operator()...;
+};
+
+using Array = Eigen::ArrayXd;
+
+// The ball needs r_i with  a log r_i + λ₁ + 2λ₃(r_i - 1) = b_i,  Σμr = 1  and  Σμ(r-1)² ≤ spread (λ₃ = 0 when slack).
+// With b = ℓ and a = 1 + ε₁/ε this is the scaling step, with b = -u and a = ε₁/ε the response to a potential.
+//
+// For fixed multipliers x = log r solves  a x + 2λ₃ eˣ = c,  a convex increasing equation: Newton converges from any
+// start to the right of the root, and one step from the left lands there.
+Array log_ratio_at(const Array& b, double a, Multipliers lambda) {
+  Array c = b - lambda.mass + 2 * lambda.ball;
+  if (lambda.ball == 0) return c / a;
+  // eˣ ≤ c/(2λ₃) - (a/2λ₃)x: start at the smaller of two upper bounds of the root (for x ≥ 0 the second holds).
+  Array x = (c / a).min((c.max(2 * lambda.ball) / (2 * lambda.ball)).log());
+  for (int iteration = 0; iteration < 60; ++iteration) {
+    Array grown = 2 * lambda.ball * x.exp();
+    Array step = (a * x + grown - c) / (a + grown);
+    x -= step;
+    if (step.abs().maxCoeff() <= 1e-15 * (1 + x.abs().maxCoeff())) break;
+  }
+  return x;
+}
+
+// Σμr is decreasing and log-convex-like in λ₁; Newton on log Σμr, which is exact in one step when λ₃ = 0.
+Array solve_mass(const Array& weights, const Array& b, double a, Multipliers& lambda) {
+  Array x;
+  for (int iteration = 0; iteration < 100; ++iteration) {
+    x = log_ratio_at(b, a, lambda);
+    Array mass = weights * x.exp();
+    double total = mass.sum();
+    if (!(total > 0)) {  // far right of the root: jump to where the largest entry alone carries the mass
+      lambda.mass = b.maxCoeff();
+      continue;
+    }
+    double slope = -(mass / (a + 2 * lambda.ball * x.exp())).sum();
+    double step = -std::log(total) * total / slope;
+    lambda.mass += step;
+    if (std::abs(step) <= 1e-15 * (1 + std::abs(lambda.mass))) break;
+  }
+  return log_ratio_at(b, a, lambda);
+}
+
+Array solve_ball(const Array& weights, const Array& b, double a, double spread, Multipliers& lambda) {
+  auto excess = [&](const Array& x) { return (weights * (x.exp() - 1).square()).sum() - spread; };
+  double largest = b.maxCoeff();
+  lambda = {a * std::log((weights * ((b - largest) / a).exp()).sum()) + largest, 0};
+  Array x = log_ratio_at(b, a, lambda);
+  if (excess(x) <= 0) return x;
+
+  // Safeguarded Newton on log(Σμ(r-1)²) = log spread in log λ₃; d r/dλ₃ follows from the two constraints.
+  double low = 0, high = std::numeric_limits<double>::infinity();
+  double scale = (b - lambda.mass).abs().maxCoeff();
+  lambda.ball = std::max(scale, 1e-8) / std::sqrt(spread);
+  for (int iteration = 0; iteration < 200; ++iteration) {
+    x = solve_mass(weights, b, a, lambda);
+    Array r = x.exp();
+    double distance = (weights * (r - 1).square()).sum();
+    if (std::abs(distance - spread) <= 1e-14 * spread) break;
+    (distance > spread ? low : high) = lambda.ball;
+    Array inverse = weights * r / (a + 2 * lambda.ball * r);  // μ/D
+    double mean = (inverse * (r - 1)).sum() / inverse.sum();
+    double slope = -4 * (inverse * (r - 1 - mean) * (r - 1)).sum();  // d distance / dλ₃ along Σμr = 1
+    double next = lambda.ball * std::exp(-std::log(distance / spread) * distance / (slope * lambda.ball));
+    bool inside = std::isfinite(next) && next > low && next < high;
+    if (!inside) next = std::isinf(high) ? 4 * lambda.ball : low == 0 ? high / 4 : 0.5 * (low + high);
+    if (std::abs(next - lambda.ball) <= 1e-15 * lambda.ball) break;
+    lambda.ball = next;
+  }
+  return x;
+}
+
+double strength_in_epsilon(const KullbackLeibler& kl, double epsilon) { return kl.strength / epsilon; }
+
+}  // namespace
+
+void validate(const MarginalPolicy& policy) {
+  std::visit(Overload{[](const Exact&) {}, [](const Free&) {},
+                      [](const Ball& ball) {
+                        if (!(ball.spread > 0) || !std::isfinite(ball.spread))
+                          throw InvalidInput(fmt::format("ball spread = {} must be finite and > 0", ball.spread));
+                        if (!(ball.entropy > 0) || !std::isfinite(ball.entropy))
+                          throw InvalidInput(fmt::format("ball entropy = {} must be finite and > 0", ball.entropy));
+                      },
+                      [](const KullbackLeibler& kl) {
+                        if (!(kl.strength > 0) || !std::isfinite(kl.strength))
+                          throw InvalidInput(fmt::format("KL strength = {} must be finite and > 0", kl.strength));
+                      }},
+             policy);
+}
+
+Vector Curvature::apply(const VectorRef& x) const {
+  Vector y = diagonal.cwiseProduct(x);
+  if (border.cols() > 0) y -= border * core.ldlt().solve(border.transpose() * x);
+  return y;
+}
+
+SideTerms::SideTerms(MarginalPolicy policy, Vector weights, double epsilon)
+    : policy_(policy), weights_(std::move(weights)), epsilon_(epsilon) {
+  validate(policy_);
+}
+
+bool SideTerms::fixes_mass() const {
+  return std::holds_alternative<Exact>(policy_) || std::holds_alternative<Ball>(policy_);
+}
+
+Ratio SideTerms::scale(const VectorRef& log_sums, const VectorRef& base) const {
+  Ratio answer;
+  std::visit(Overload{[&](const Exact&) { answer.log_ratio = Vector::Zero(log_sums.size()); },
+                      [&](const Free&) { answer.log_ratio = log_sums - base; },
+                      [&](const KullbackLeibler& kl) {
+                        answer.log_ratio = (log_sums - base) / (1 + strength_in_epsilon(kl, epsilon_));
+                      },
+                      [&](const Ball& ball) {
+                        answer.log_ratio = solve_ball(weights_.array(), (log_sums - base).array(), 1 + ball.entropy,
+                                                      ball.spread, answer.multipliers);
+                      }},
+             policy_);
+  answer.dual = dual(answer.log_ratio, answer.log_ratio - log_sums, base);
+  return answer;
+}
+
+Ratio SideTerms::respond(const VectorRef& potential, const VectorRef& base) const {
+  Ratio answer;
+  std::visit(
+      Overload{[&](const Exact&) { answer.log_ratio = Vector::Zero(potential.size()); },
+               [&](const Free&) { answer.log_ratio = Vector::Zero(potential.size()); },
+               [&](const KullbackLeibler& kl) { answer.log_ratio = -(potential + base) / strength_in_epsilon(kl, epsilon_); },
+               [&](const Ball& ball) {
+                 answer.log_ratio = solve_ball(weights_.array(), -(potential + base).array(), ball.entropy, ball.spread,
+                                               answer.multipliers);
+               }},
+      policy_);
+  answer.dual = dual(answer.log_ratio, potential, base);
+  return answer;
+}
+
+double SideTerms::dual(const VectorRef& log_ratio, const VectorRef& potential, const VectorRef& base) const {
+  if (std::holds_alternative<Exact>(policy_)) return weights_.dot(potential);
+  Array mass = weights_.array() * log_ratio.array().exp();
+  return (mass * (potential + base).array()).sum() + penalty(log_ratio);
+}
+
+Vector SideTerms::extend(const VectorRef& log_sums, const Multipliers& multipliers) const {
+  return std::visit(Overload{[&](const Exact&) -> Vector { return Vector::Zero(log_sums.size()); },
+                             [&](const Free&) -> Vector { return log_sums; },
+                             [&](const KullbackLeibler& kl) -> Vector {
+                               return log_sums / (1 + strength_in_epsilon(kl, epsilon_));
+                             },
+                             [&](const Ball& ball) -> Vector {
+                               return log_ratio_at(log_sums.array(), 1 + ball.entropy, multipliers);
+                             }},
+                    policy_);
+}
+
+Vector SideTerms::unit_diagonal(const VectorRef& log_ratio, const Multipliers& multipliers) const {
+  Array r = log_ratio.array().exp();
+  return std::visit(Overload{[&](const Exact&) -> Vector { return Vector::Zero(r.size()); },
+                             [&](const Free&) -> Vector { return Vector::Zero(r.size()); },
+                             [&](const KullbackLeibler& kl) -> Vector { return r / strength_in_epsilon(kl, epsilon_); },
+                             [&](const Ball& ball) -> Vector {
+                               return r / (ball.entropy + 2 * multipliers.ball * r);  // 1/D, D = e₁/r + 2λ₃
+                             }},
+                    policy_);
+}
+
+Matrix SideTerms::unit_border(const VectorRef& log_ratio, const Multipliers& multipliers) const {
+  if (!std::holds_alternative<Ball>(policy_)) return Matrix(log_ratio.size(), 0);
+  Matrix b = Matrix::Ones(log_ratio.size(), multipliers.ball > 0 ? 2 : 1);
+  if (multipliers.ball > 0) b.col(1) = log_ratio.array().exp() - 1;
+  return b;
+}
+
+Curvature SideTerms::curvature(const VectorRef& log_ratio, const Multipliers& multipliers) const {
+  Curvature m;
+  m.diagonal = weights_.cwiseProduct(unit_diagonal(log_ratio, multipliers));
+  Matrix b = unit_border(log_ratio, multipliers);
+  m.border = m.diagonal.asDiagonal() * b;
+  m.core = b.transpose() * m.border;
+  return m;
+}
+
+double SideTerms::penalty(const VectorRef& log_ratio) const {
+  auto relative_entropy = [&] {
+    Array r = log_ratio.array().exp();
+    return (weights_.array() * (r * log_ratio.array() - r + 1)).sum();
+  };
+  return std::visit(
+      Overload{[](const Exact&) { return 0.0; }, [](const Free&) { return 0.0; },
+               [&](const KullbackLeibler& kl) { return strength_in_epsilon(kl, epsilon_) * relative_entropy(); },
+               [&](const Ball& ball) { return ball.entropy * relative_entropy(); }},
+      policy_);
+}
+
+}  // namespace unshuffle::transport

@@ -1,0 +1,75 @@
+// One side of the transport problem as the solvers see it: weights, a policy, and the policy's three operations.
+//
+// Everything is in units of ε: u = ξ/ε, and the plan is written against the weights,
+//   Γ_ij = μ_i ν_j exp(u_i + v_j - C_ij/ε),     row sums  μ̄_i = μ_i r_i,     r_i = exp(u_i + ℓ_i),
+//   ℓ_i = log Σ_j ν_j exp(v_j - C_ij/ε).
+// A policy R enters the lower problem as  min <C,Γ> + ε KL(Γ | μ⊗ν) + R(Γ1)  and is known by
+//   scale:      given ℓ, the ratio r (and so u = log r - ℓ) that maximises the dual over this side;
+//   respond:    given u, the ratio the policy asks for and its dual term φ(u) = min_r R(μr)/ε + <u, μr>;
+//   curvature:  εM with d(μ̄) = -εM du at the solution, as a diagonal minus a thin low-rank part.
+// Nothing else in the library knows which policy is in force.
+#pragma once
+
+#include "unshuffle/transport/marginal.hpp"
+
+namespace unshuffle::transport {
+
+/// Multipliers of the ball, in units of ε: λ₁ of Σμr = 1 and λ₃ ≥ 0 of Σμ(r-1)² ≤ spread. Zero for other policies.
+struct Multipliers {
+  double mass = 0;
+  double ball = 0;
+};
+
+struct Ratio {
+  Vector log_ratio;  ///< log r.
+  double dual = 0;   ///< φ(u).
+  Multipliers multipliers;
+};
+
+/// εM = diag(diagonal) - border·inverse(core)·borderᵀ, in units of mass. border has 0, 1 or 2 columns.
+struct Curvature {
+  Vector diagonal;
+  Matrix border;
+  Matrix core;
+
+  [[nodiscard]] Vector apply(const VectorRef& x) const;
+};
+
+class SideTerms {
+ public:
+  SideTerms() = default;
+  SideTerms(MarginalPolicy policy, Vector weights, double epsilon);
+
+  [[nodiscard]] const Vector& weights() const { return weights_; }
+  void set_epsilon(double epsilon) { epsilon_ = epsilon; }
+
+  /// Row sums do not follow from the potential: u is zero whatever the other side does.
+  [[nodiscard]] bool is_free() const { return std::holds_alternative<Free>(policy_); }
+  /// The policy fixes the total mass, so that potentials are known up to a constant only if the other side's does too.
+  [[nodiscard]] bool fixes_mass() const;
+
+  /// The policy's answer to log sums; `base` is the part of u that is already in them: ℓ = log_sums - base.
+  /// (Splitting u keeps its digits when ε is tiny; for exact marginals φ leaves out the constant <base, μ>.)
+  [[nodiscard]] Ratio scale(const VectorRef& log_sums, const VectorRef& base) const;
+  /// The policy's answer to a potential u = base + potential.
+  [[nodiscard]] Ratio respond(const VectorRef& potential, const VectorRef& base) const;
+  /// r at other positions of the same side, whose log sums are given, under multipliers already found.
+  [[nodiscard]] Vector extend(const VectorRef& log_sums, const Multipliers& multipliers) const;
+
+  [[nodiscard]] Curvature curvature(const VectorRef& log_ratio, const Multipliers& multipliers) const;
+  /// Per unit of weight: the diagonal of εM at the given ratios, and the columns B that its border is made of.
+  [[nodiscard]] Vector unit_diagonal(const VectorRef& log_ratio, const Multipliers& multipliers) const;
+  [[nodiscard]] Matrix unit_border(const VectorRef& log_ratio, const Multipliers& multipliers) const;
+
+  /// R(μr)/ε.
+  [[nodiscard]] double penalty(const VectorRef& log_ratio) const;
+
+ private:
+  [[nodiscard]] double dual(const VectorRef& log_ratio, const VectorRef& potential, const VectorRef& base) const;
+
+  MarginalPolicy policy_;
+  Vector weights_;
+  double epsilon_ = 1;
+};
+
+}  // namespace unshuffle::transport

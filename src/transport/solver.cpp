@@ -1,0 +1,191 @@
+#include "unshuffle/transport/solver.hpp"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "transport/dense_kernel.hpp"
+#include "transport/dual.hpp"
+#include "transport/lapack.hpp"
+#include "unshuffle/error.hpp"
+
+namespace unshuffle::transport {
+namespace {
+
+/// ε falls by this factor from stage to stage, and stages before the last are left at this marginal error.
+constexpr double stage_factor = 0.25;
+constexpr double stage_tolerance = 1e-2;
+
+void validate(const SolverOptions& options) {
+  if (!(options.epsilon > 0) || !std::isfinite(options.epsilon))
+    throw InvalidInput(fmt::format("epsilon = {} must be finite and > 0", options.epsilon));
+  if (!(options.tolerance > 0)) throw InvalidInput(fmt::format("tolerance = {} must be > 0", options.tolerance));
+  if (options.max_iterations < 1)
+    throw InvalidInput(fmt::format("max_iterations = {} must be >= 1", options.max_iterations));
+  validate(options.rows);
+  validate(options.columns);
+}
+
+void validate_cost(const MatrixRef& cost) {
+  if (cost.rows() == 0 || cost.cols() == 0)
+    throw InvalidInput(fmt::format("cost is {}x{}; at least one row and one column are needed", cost.rows(), cost.cols()));
+  if (!cost.allFinite()) throw InvalidInput("cost holds a value that is not finite");
+}
+
+Vector normalised(const VectorRef& weights, Index size, const char* name) {
+  if (weights.size() == 0) return Vector::Constant(size, 1.0 / static_cast<double>(size));
+  if (weights.size() != size)
+    throw InvalidInput(fmt::format("{} has {} entries; the cost asks for {}", name, weights.size(), size));
+  if (!weights.allFinite() || weights.minCoeff() < 0)
+    throw InvalidInput(fmt::format("{} must be finite and >= 0; the smallest is {}", name, weights.minCoeff()));
+  if (!(weights.sum() > 0)) throw InvalidInput(fmt::format("{} sum to zero", name));
+  return weights / weights.sum();
+}
+
+}  // namespace
+
+/// S lives on the columns, so the side with fewer rows is laid there: `transposed` says that the caller's rows are
+/// the kernel's columns.
+struct Solver::State {
+  SolverOptions options;
+  bool transposed = false;
+  Matrix transposed_cost;
+  std::optional<Matrix> cost;
+  SideTerms rows, columns;
+  std::unique_ptr<DenseKernel> kernel;
+  std::unique_ptr<DualSolver<DenseKernel>> solver;
+  DualOutcome outcome;
+  Vector last_row_potential, last_column_potential;  // in the unit of the cost, kernel's orientation
+
+  void lay_out(const MatrixRef& given, Vector row_weights, Vector column_weights, double epsilon);
+  void descend(double largest, double epsilon);
+  [[nodiscard]] bool warm() const {
+    return options.warm_start && last_column_potential.size() == kernel->cols() &&
+           last_row_potential.size() == kernel->rows();
+  }
+};
+
+void Solver::State::lay_out(const MatrixRef& given, Vector row_weights, Vector column_weights, double epsilon) {
+  transposed = given.cols() > given.rows();
+  cost = transposed ? Matrix(given.transpose()) : Matrix(given);
+  if (transposed) std::swap(row_weights, column_weights);
+  rows = SideTerms(transposed ? options.columns : options.rows, row_weights, epsilon);
+  columns = SideTerms(transposed ? options.rows : options.columns, column_weights, epsilon);
+  kernel = std::make_unique<DenseKernel>(*cost, std::move(row_weights), std::move(column_weights), epsilon);
+  solver = std::make_unique<DualSolver<DenseKernel>>(*kernel, rows, columns);
+}
+
+// From a smooth problem down to the one asked for: each ε starts from the potentials of the one before, which are
+// right up to a few ε. A warm start skips the way down.
+void Solver::State::descend(double largest, double epsilon) {
+  Vector u = Vector::Zero(kernel->rows()), v = Vector::Zero(kernel->cols());
+  std::vector<double> stages{epsilon};
+  if (warm()) {
+    u = last_row_potential / epsilon;
+    v = last_column_potential / epsilon;
+    kernel->rebase(u, v);
+  } else {
+    while (stages.back() < stage_factor * largest) stages.push_back(stages.back() / stage_factor);
+  }
+  int sinkhorn = 0, newton = 0;
+  while (!stages.empty()) {
+    const double stage = stages.back();
+    stages.pop_back();
+    kernel->set_epsilon(stage);
+    rows.set_epsilon(stage);
+    columns.set_epsilon(stage);
+    const bool last = stages.empty();
+    outcome = solver->maximise(v, {.tolerance = last ? options.tolerance : stage_tolerance,
+                                   .max_newton = options.max_iterations});
+    newton += outcome.newton_steps;
+    sinkhorn += outcome.sinkhorn_steps;
+    if (!last) {
+      kernel->rebase(outcome.u, outcome.v);
+      v = outcome.v;
+    }
+  }
+  outcome.newton_steps = newton;
+  outcome.sinkhorn_steps = sinkhorn;
+}
+
+Solver::Solver(SolverOptions options) : state_(std::make_unique<State>()) { set_options(options); }
+Solver::~Solver() = default;
+Solver::Solver(Solver&&) noexcept = default;
+Solver& Solver::operator=(Solver&&) noexcept = default;
+
+const SolverOptions& Solver::options() const { return state_->options; }
+
+void Solver::set_options(const SolverOptions& options) {
+  validate(options);
+  lapack::use_one_thread();
+  state_->options = options;
+}
+
+Plan Solver::solve(const MatrixRef& cost, const VectorRef& row_weights, const VectorRef& column_weights) {
+  validate_cost(cost);
+  State& state = *state_;
+  const double largest = cost.cwiseAbs().maxCoeff();
+  const double epsilon = state.options.relative ? state.options.epsilon * (largest > 0 ? largest : 1) : state.options.epsilon;
+  state.lay_out(cost, normalised(row_weights, cost.rows(), "row weights"),
+                normalised(column_weights, cost.cols(), "column weights"), epsilon);
+  state.descend(largest, epsilon);
+
+  const DualOutcome& outcome = state.outcome;
+  const DenseKernel& kernel = *state.kernel;
+  Plan plan;
+  plan.epsilon = epsilon;
+  plan.marginal_error = outcome.marginal_error;
+  plan.error_history = outcome.history;
+  plan.sinkhorn_steps = outcome.sinkhorn_steps;
+  plan.newton_steps = outcome.newton_steps;
+  plan.converged = outcome.converged;
+  plan.message = outcome.message;
+  Vector by_row, by_column;
+  kernel.entropy_sums(outcome.u, outcome.v, by_row, by_column);
+  const Vector u = outcome.u + kernel.row_base(), v = outcome.v + kernel.column_base();
+  const double relative_entropy = -by_row.sum(), mass = kernel.row_sums().sum();
+  plan.transport_cost = epsilon * (-relative_entropy + u.dot(kernel.row_sums()) + v.dot(kernel.column_sums()));
+  plan.value = plan.transport_cost +
+               epsilon * (relative_entropy - mass + state.rows.penalty(outcome.rows.log_ratio) +
+                          state.columns.penalty(outcome.columns.log_ratio));
+  state.last_row_potential = epsilon * u;
+  state.last_column_potential = epsilon * v;
+  plan.coupling = state.transposed ? Matrix(kernel.plan().transpose()) : kernel.plan();
+  plan.row_potential = state.transposed ? state.last_column_potential : state.last_row_potential;
+  plan.column_potential = state.transposed ? state.last_row_potential : state.last_column_potential;
+  return plan;
+}
+
+// Section 3 of the mathematics, centred on the potentials as on the scalar path (node_problem.cpp).
+Matrix Solver::weights(const Plan& plan, Objective objective) {
+  State& state = *state_;
+  if (!state.kernel) throw InvalidInput("weights() was called before solve()");
+  if (objective == Objective::entropic) return plan.coupling;
+  const DualOutcome& outcome = state.outcome;
+  DenseKernel& kernel = *state.kernel;
+  if (!state.solver->factor(outcome, 1e-13)) (void)state.solver->factor(outcome, 1e-9);
+  Vector by_row, by_column;
+  kernel.entropy_sums(outcome.u, outcome.v, by_row, by_column);
+  const Vector u = outcome.u + kernel.row_base(), v = outcome.v + kernel.column_base();
+  const Curvature m1 = state.rows.curvature(outcome.rows.log_ratio, outcome.rows.multipliers);
+  const Curvature m2 = state.columns.curvature(outcome.columns.log_ratio, outcome.columns.multipliers);
+  const SystemSolution adjoint = state.solver->solve_system(by_row - m1.apply(u), by_column - m2.apply(v), 2);
+  const Matrix w = kernel.weighted_plan(outcome.u, outcome.v, adjoint.x.col(0), adjoint.y.col(0));
+  return state.transposed ? Matrix(w.transpose()) : w;
+}
+
+std::vector<Plan> solve_batch(const std::vector<Matrix>& costs, const SolverOptions& options) {
+  std::vector<Plan> plans(costs.size());
+  for (const Matrix& cost : costs) validate_cost(cost);
+  SolverOptions cold = options;
+  cold.warm_start = false;
+#pragma omp parallel
+  {
+    Solver solver(cold);
+#pragma omp for schedule(dynamic, 8)
+    for (std::size_t k = 0; k < costs.size(); ++k) plans[k] = solver.solve(costs[k]);
+  }
+  return plans;
+}
+
+}  // namespace unshuffle::transport
