@@ -23,6 +23,7 @@ struct FitCommand {
   std::string hint = "auto";
   std::string start = "auto";
   int starts = 0;
+  double start_confidence = 0.95;
   std::string optimizer = "auto";
   int max_iterations = 0;
   double learning_rate = 1e-4;
@@ -46,9 +47,13 @@ void add_descent_options(CLI::App& app, FitCommand& command) {
          "rows: row i of one table probably belongs to row i of the other; used to start from. Without it: rows "
          "for one table, none for two.")
       ->check(CLI::IsMember({"rows", "none"}));
-  app.add_option("--start", command.start, "auto, ls, ransac, random, or a fit.json to start from.")
+  app.add_option("--start", command.start, "auto, ls, ransac, group-means, random, or a fit.json to start from.")
       ->capture_default_str();
   app.add_option("--starts", command.starts, "How many starts; 0 chooses.")->capture_default_str();
+  app.add_option("--start-confidence", command.start_confidence,
+                 "A RANSAC start knows its own uncertainty; the descent stays within this confidence region of it. 0: "
+                 "free descent.")
+      ->capture_default_str();
   app.add_option("--optimizer", command.optimizer, "How the objective is minimised.")
       ->check(CLI::IsMember({"auto", "trust-region", "lbfgs", "momentum", "adam"}))
       ->capture_default_str();
@@ -77,6 +82,7 @@ StartKind to_start_kind(const std::string& start) {
   if (start == "auto") return StartKind::automatic;
   if (start == "ls") return StartKind::least_squares;
   if (start == "ransac") return StartKind::ransac;
+  if (start == "group-means") return StartKind::group_means;
   if (start == "random") return StartKind::random;
   return StartKind::user;
 }
@@ -113,6 +119,7 @@ FitOptions to_options(const FitCommand& command) {
   options.row_hint = command.hint == "rows" || (command.hint == "auto" && one_table);
   options.start_kind = to_start_kind(command.start);
   options.starts = command.starts;
+  options.start_confidence = command.start_confidence;
   options.optimizer = to_optimizer(command.optimizer);
   options.max_iterations = command.max_iterations;
   options.learning_rate = command.learning_rate;
@@ -120,6 +127,8 @@ FitOptions to_options(const FitCommand& command) {
   options.batch = command.batch;
   options.seed = command.seed;
   require(command.starts >= 0, "--starts", command.starts, "at least 0");
+  require(command.start_confidence >= 0 && command.start_confidence < 1, "--start-confidence", command.start_confidence,
+          "at least 0 and below 1");
   require(command.max_iterations >= 0, "--max-iterations", command.max_iterations, "at least 0");
   require(command.learning_rate > 0 && std::isfinite(command.learning_rate), "--learning-rate", command.learning_rate,
           "> 0");
@@ -164,8 +173,8 @@ std::string trace_csv(const Fit& fit) {
 Matching match_at(const Problem& problem, const Model& bound, FitOptions options, const Fit& fit) {
   options.epsilon = {.value = fit.epsilon, .relative = false};
   const Problem whole = completed(problem);
-  Evaluator evaluator(whole, bound, to_evaluator_options(options, whole));
-  return match(evaluator, fit.parameters);
+  Evaluator evaluator(whole, bound, evaluator_options(options, whole));
+  return match(evaluator, whole, bound, fit.parameters);
 }
 
 void write_outputs(const FitCommand& command, const Fit& fit, const FitContext& context,

@@ -39,8 +39,8 @@ int run(const MatchCommand& command) {
   FitOptions options = options_of(fit.saved);
   options.threads = command.threads;
   require_memory(problem, *fit.model, options.backend);
-  Evaluator evaluator(problem, *fit.model, to_evaluator_options(options, problem));
-  const Matching matching = match(evaluator, fit.parameters);
+  Evaluator evaluator(problem, *fit.model, evaluator_options(options, problem));
+  const Matching matching = match(evaluator, problem, *fit.model, fit.parameters);
 
   std::string content;
   if (command.join.empty()) {

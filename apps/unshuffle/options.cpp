@@ -156,9 +156,9 @@ FitOptions to_fit_options(const MethodOptions& options) {
   for (const CLI::Option* option : {options.unmatched_given, options.rho1_given, options.rho2_given}) {
     require_robust(*option, robust);
   }
-  require(options.unmatched >= 0 && options.unmatched < 1, "--unmatched", options.unmatched, "at least 0 and below 1");
-  if (options.rho1_given->count() > 0) require(options.rho1 >= 0, "--rho1", options.rho1, "at least 0");
-  if (options.rho2_given->count() > 0) require(options.rho2 >= 0, "--rho2", options.rho2, "at least 0");
+  require(options.unmatched > 0 && options.unmatched < 1, "--unmatched", options.unmatched, "above 0 and below 1");
+  if (options.rho1_given->count() > 0) require(options.rho1 > 0, "--rho1", options.rho1, "> 0");
+  if (options.rho2_given->count() > 0) require(options.rho2 > 0, "--rho2", options.rho2, "> 0");
   require(options.threads >= 0, "--threads", options.threads, "at least 0");
   require(options.tolerance > 0 && std::isfinite(options.tolerance), "--tolerance", options.tolerance, "> 0");
   fit.method = robust ? Method::robot_robust : Method::robot;
@@ -188,24 +188,6 @@ TablesAsProblem load(const TableOptions& options) {
     for (const std::string& note : loaded.notes) fmt::print(stderr, "unshuffle: note: {}\n", note);
   }
   return loaded;
-}
-
-EvaluatorOptions to_evaluator_options(const FitOptions& options, const Problem& problem) {
-  EvaluatorOptions out;
-  out.objective = options.objective;
-  out.epsilon = options.epsilon;
-  out.tolerance = options.tolerance;
-  out.backend = options.backend;
-  out.threads = options.threads;
-  if (options.method != Method::robot_robust) return out;
-  const auto ball = [&](double rho, Index rows) {
-    transport::Ball policy;
-    policy.spread = rho >= 0 ? rho * static_cast<double>(rows) : options.unmatched / (1 - options.unmatched);
-    return policy;
-  };
-  out.response_side = ball(options.rho1, problem.responses());
-  out.feature_side = ball(options.rho2, problem.features());
-  return out;
 }
 
 void require_estimable(const Problem& problem, const Model& bound) {

@@ -64,7 +64,4 @@ void require_estimable(const Problem& problem, const Model& bound);
 /// Throws SystemFailure saying what is needed when the plan would not fit into the memory that is free.
 void require_memory(const Problem& problem, const Model& bound, Backend backend);
 
-/// The lower problem that fit options ask for.
-[[nodiscard]] EvaluatorOptions to_evaluator_options(const FitOptions& options, const Problem& problem);
-
 }  // namespace unshuffle::app

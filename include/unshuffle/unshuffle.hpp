@@ -7,6 +7,7 @@
 #include "unshuffle/data/table.hpp"
 #include "unshuffle/data/tables_to_problem.hpp"
 #include "unshuffle/error.hpp"
+#include "unshuffle/fit/assignment.hpp"
 #include "unshuffle/fit/fit.hpp"
 #include "unshuffle/fit/match.hpp"
 #include "unshuffle/gradient/evaluator.hpp"

@@ -143,9 +143,9 @@ void require_enough_rows(const Problem& problem, Index parameters) {
       throw BadData(fmt::format("the {} has {} row{}; with fewer than 2 there is nothing to tell apart", table, rows,
                                 rows == 1 ? "" : "s"));
     }
-    if (rows < parameters) {
-      throw BadData(fmt::format("the {} has {} rows for {} parameters; at least as many rows as parameters are needed",
-                                table, rows, parameters));
+    if (rows * problem.outputs() < parameters) {
+      throw BadData(fmt::format("the {} has {} rows for {} parameters; at least {} rows are needed", table, rows,
+                                parameters, (parameters + problem.outputs() - 1) / problem.outputs()));
     }
   };
   check(problem.responses(), response_table);

@@ -15,6 +15,10 @@ import unittest
 PROGRAM = os.path.abspath(sys.argv.pop(1))
 
 
+# Under the address sanitizer a failed allocation has to look like one, not like a bug.
+os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":allocator_may_return_null=1"
+
+
 def run(*arguments, cwd=None, stdout=subprocess.PIPE):
     return subprocess.run([PROGRAM, *map(str, arguments)], cwd=cwd, stdout=stdout, stderr=subprocess.PIPE, text=True,
                           timeout=120)
@@ -283,7 +287,7 @@ class BadUsage(Case):
 
     def test_numbers_out_of_range(self):
         self.refuse_fit("--robust", "--unmatched", "1", says="--unmatched = 1 must be")
-        self.refuse_fit("--robust", "--rho1", "-1", says="--rho1 = -1 must be at least 0")
+        self.refuse_fit("--robust", "--rho1", "-1", says="--rho1 = -1 must be > 0")
         self.refuse_fit("--threads", "-1", says="--threads = -1 must be at least 0")
         self.refuse_fit("--starts", "-1", says="--starts = -1 must be at least 0")
         self.refuse_fit("--tolerance", "0", says="--tolerance = 0 must be > 0")
@@ -419,6 +423,9 @@ class BadDisk(Case):
             done = self.run_here("info", stdout=full)
         self.assertEqual(done.returncode, 4)
         self.assertEqual(done.stderr, "unshuffle: error: standard output: cannot be written: No space left on device\n")
+
+    def test_more_rows_than_memory_can_hold(self):
+        self.refuse(4, "simulate", "sensing", "--n", 10**15, "--out", "s", says="out of memory")
 
     def test_a_failed_run_leaves_an_earlier_result_alone(self):
         self.write("fit.json", "earlier")

@@ -17,8 +17,8 @@ Fit small_fit() {
   fit.model = "linear";
   fit.message = "inner and outer loop converged";
   fit.names = {"intercept", "age", "height"};
-  fit.parameters = Eigen::Vector3d(0.5, 1.0 / 3, -2);
-  fit.std_errors = Eigen::Vector3d(0.1, std::nan(""), 0.3);
+  fit.parameters = Vector{{0.5, 1.0 / 3, -2}};
+  fit.std_errors = Vector{{0.1, std::nan(""), 0.3}};
   fit.epsilon = 0.01;
   fit.epsilon_relative = 1e-4;
   return fit;
@@ -65,7 +65,7 @@ TEST(FitJson, what_is_not_a_number_is_null) {
 TEST(FitJson, several_outputs_have_an_intercept_each) {
   Fit fit = small_fit();
   fit.names = {"u:intercept", "u:age", "v:intercept", "v:age"};
-  fit.parameters = Eigen::Vector4d(1, 2, 3, 4);
+  fit.parameters = Vector{{1, 2, 3, 4}};
   const auto json = nlohmann::json::parse(fit.to_json());
   EXPECT_EQ(json["intercept"]["v"], 3);
   EXPECT_EQ(json["coefficients"]["v:age"], 4);
@@ -113,7 +113,7 @@ TEST(FitJson, parameters_must_be_those_of_the_model) {
             "w.json: the coefficient \"a\" is missing");
   EXPECT_EQ(complaint([&] { (void)in_order(at(R"({"coefficients": {"a": 1, "b": 2}})"), {"a"}, "w.json"); }),
             "w.json: the model has no parameter \"b\"");
-  EXPECT_EQ(in_order(at(R"({"coefficients": {"a": 1}})"), {"intercept", "a"}, "w.json"), Eigen::Vector2d(0, 1));
+  EXPECT_EQ(in_order(at(R"({"coefficients": {"a": 1}})"), {"intercept", "a"}, "w.json"), (Vector{{0, 1}}));
 }
 
 TEST(FitSummary, shows_coefficients_with_their_interval) {

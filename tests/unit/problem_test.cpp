@@ -57,9 +57,11 @@ TEST(Problem, x_must_have_the_rows_of_y) {
 }
 
 TEST(Problem, a_negative_weight_is_refused_and_a_zero_weight_accepted) {
-  EXPECT_EQ(complaint([](Problem& p) { p.response_weights = Eigen::Vector4d(1, -1, 1, 1); }),
+  EXPECT_EQ(complaint([](Problem& p) {
+              p.response_weights = Vector{{1, -1, 1, 1}};
+            }),
             "response table, row 2: weight is -1; a finite number of at least 0 was expected");
-  EXPECT_EQ(complaint([](Problem& p) { p.response_weights = Eigen::Vector4d(1, 0, 1, 1); }), "");
+  EXPECT_EQ(complaint([](Problem& p) { p.response_weights = Vector{{1, 0, 1, 1}}; }), "");
   EXPECT_EQ(complaint([](Problem& p) { p.feature_weights = Vector::Zero(3); }),
             "feature table: all 3 weights are 0; at least one above 0 was expected");
   EXPECT_EQ(complaint([](Problem& p) { p.feature_weights = Vector::Ones(2); }),
@@ -91,7 +93,7 @@ TEST(Problem, known_pairs_must_exist_and_be_one_to_one) {
 
 TEST(Problem, completing_fills_weights_and_names) {
   Problem problem = small_problem();
-  problem.feature_weights = Eigen::Vector3d(1, 0, 3);
+  problem.feature_weights = Vector{{1, 0, 3}};
   problem = completed(problem);
   EXPECT_DOUBLE_EQ(problem.response_weights.sum(), 1);
   EXPECT_DOUBLE_EQ(problem.feature_weights[2], 0.75);

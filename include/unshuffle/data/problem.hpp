@@ -41,7 +41,7 @@ struct Problem {
 void validate(const Problem& problem);
 
 /// Throws BadData when a fit of that many parameters cannot mean anything: fewer than two rows on a side, or fewer
-/// rows than parameters.
+/// responses than parameters.
 void require_enough_rows(const Problem& problem, Index parameters);
 
 /// Throws BadData naming the first feature column that holds one value only; next to an intercept its coefficient
