@@ -113,24 +113,20 @@ bool BandKernel::factor(const Vector& inverse_a1, const Vector& a2, double ridge
 
 void BandKernel::solve(Matrix& b) const { lapack::band_cholesky_solve(factor_, b); }
 
-void BandKernel::distance_sums(Side side, Vector& first, Vector& second) const {
-  const bool by_row = side == Side::response;
-  first = Vector::Zero(by_row ? rows() : cols());
-  second = first;
+BandKernel::DistanceSums BandKernel::distance_sums() const {
+  DistanceSums sums{Vector(rows()), Vector(rows()), Vector::Zero(cols()), Vector::Zero(cols())};
   Eigen::ArrayXd d, moment;
   for (Index i = 0; i < rows(); ++i) {
-    const auto entry = row(i);
-    const Index start = begin(i);
-    d = rows_.position[i] - columns_.position.segment(start, entry.size()).array();
-    moment = entry * d;
-    if (by_row) {
-      first[i] = moment.sum();
-      second[i] = (moment * d).sum();
-    } else {
-      first.segment(start, entry.size()).array() -= moment;
-      second.segment(start, entry.size()).array() += moment * d;
-    }
+    const Index first = begin(i), count = length(i);
+    d = rows_.position[i] - columns_.position.segment(first, count).array();
+    moment = row(i) * d;
+    sums.row_first[i] = moment.sum();
+    sums.column_first.segment(first, count).array() += moment;
+    moment *= d;
+    sums.row_second[i] = moment.sum();
+    sums.column_second.segment(first, count).array() += moment;
   }
+  return sums;
 }
 
 void BandKernel::entropy_sums(const Vector& u, const Vector& v, Vector& by_row, Vector& by_column) const {

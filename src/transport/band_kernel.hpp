@@ -33,8 +33,11 @@ class BandKernel {
   bool factor(const Vector& inverse_a1, const Vector& a2, double ridge);
   void solve(Matrix& b) const;
 
-  /// Σ Γ d and Σ Γ d² over the partners of every node of a side, d the distance to them (own position minus theirs).
-  void distance_sums(Side side, Vector& first, Vector& second) const;
+  /// Σ Γ d and Σ Γ d² over the partners of every row and of every column, d = t - s.
+  struct DistanceSums {
+    Vector row_first, row_second, column_first, column_second;
+  };
+  [[nodiscard]] DistanceSums distance_sums() const;
   /// Columns [first, last) of row i, and the entries of Γ there.
   [[nodiscard]] std::pair<Index, Index> window(Index i) const { return {begin(i), begin(i) + length(i)}; }
   [[nodiscard]] auto row(Index i) const { return plan_.segment(offset(i), length(i)).array(); }

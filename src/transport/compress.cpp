@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace unshuffle::transport {
 namespace {
@@ -59,11 +60,9 @@ double CompressionRule::smallest(const std::vector<double>& factor, double low, 
 }
 
 CompressedMeasure::CompressedMeasure(const VectorRef& position, const VectorRef& weight, const CompressionRule& rule)
-    : rule_(rule), order_(static_cast<std::size_t>(position.size())) {
+    : rule_(rule), order_(static_cast<std::size_t>(position.size())), position_(position) {
   std::iota(order_.begin(), order_.end(), 0u);
-  group(position, 0, position.size());
-  position_.resize(position.size());
-  for (Index k = 0; k < position.size(); ++k) position_[k] = position[order_[static_cast<std::size_t>(k)]];
+  group(0, position.size());
   if (weight.size() == 0) {
     equal_weight_ = 1.0 / static_cast<double>(position.size());
   } else {
@@ -78,41 +77,64 @@ CompressedMeasure::CompressedMeasure(const VectorRef& position, const VectorRef&
 }
 
 // One counting pass per level splits a range into cells; only ranges with far outliers or with places that ask for
-// narrower cells need another level, because the number of cells per level is bounded by the number of points.
-void CompressedMeasure::group(const VectorRef& position, Index begin, Index end) {
+// narrower cells need another level, because the number of cells per level is bounded by the number of points. Points
+// are counted and moved in a fixed number of parts, so that their order does not depend on the number of threads.
+void CompressedMeasure::group(Index begin, Index end) {
   const Index count = end - begin;
-  auto at = [&](Index k) { return position[order_[static_cast<std::size_t>(k)]]; };
-  double low = at(begin), high = low;
-  for (Index k = begin; k < end; ++k) {
-    low = std::min(low, at(k));
-    high = std::max(high, at(k));
-  }
+  const double low = position_.segment(begin, count).minCoeff(), high = position_.segment(begin, count).maxCoeff();
   const double widest = high - low > rule_.cell_width ? rule_.cell_width : rule_.widest_cell(low, high);
   if (high - low <= widest || count == 1) {
-    const bool direct = count <= rule_.grid_order;
-    if (direct)
-      std::sort(order_.begin() + begin, order_.begin() + end, [&](auto a, auto b) {
-        return position[a] < position[b] || (position[a] == position[b] && a < b);
-      });
-    cells_.push_back({begin, end, 0.5 * (low + high), 0.5 * (high - low), direct});
+    cells_.push_back({begin, end, 0.5 * (low + high), 0.5 * (high - low), count <= rule_.grid_order});
+    if (cells_.back().direct) sort(begin, end);
     return;
   }
   const auto bins = std::max<Index>(
       2, static_cast<Index>(std::min(std::ceil((high - low) / widest), static_cast<double>(count))));
   const double per_unit = static_cast<double>(bins) / (high - low);
   auto bin_of = [&](double x) { return std::min(static_cast<Index>((x - low) * per_unit), bins - 1); };
+  const Index parts = count > worth_threads ? 16 : 1;
+  auto part_begin = [&](Index part) { return begin + count * part / parts; };
+  using Counts = Eigen::Matrix<Index, Eigen::Dynamic, Eigen::Dynamic>;
+  Counts next = Counts::Zero(bins, parts);
+#pragma omp parallel for schedule(static) if (parts > 1)
+  for (Index part = 0; part < parts; ++part)
+    for (Index k = part_begin(part); k < part_begin(part + 1); ++k) ++next(bin_of(position_[k]), part);
   std::vector<Index> start(static_cast<std::size_t>(bins) + 1, 0);
-  for (Index k = begin; k < end; ++k) ++start[static_cast<std::size_t>(bin_of(at(k))) + 1];
-  std::partial_sum(start.begin(), start.end(), start.begin());
-  std::vector<std::uint32_t> grouped(static_cast<std::size_t>(count));
-  std::vector<Index> next(start.begin(), start.end() - 1);
-  for (Index k = begin; k < end; ++k) {
-    const std::uint32_t point = order_[static_cast<std::size_t>(k)];
-    grouped[static_cast<std::size_t>(next[static_cast<std::size_t>(bin_of(position[point]))]++)] = point;
+  Index total = 0;
+  for (Index bin = 0; bin < bins; ++bin) {
+    for (Index part = 0; part < parts; ++part) total += std::exchange(next(bin, part), total);
+    start[static_cast<std::size_t>(bin) + 1] = total;
   }
-  std::copy(grouped.begin(), grouped.end(), order_.begin() + begin);
+  std::vector<std::uint32_t> order(static_cast<std::size_t>(count));
+  Vector position(count);
+#pragma omp parallel for schedule(static) if (parts > 1)
+  for (Index part = 0; part < parts; ++part)
+    for (Index k = part_begin(part); k < part_begin(part + 1); ++k) {
+      const Index place = next(bin_of(position_[k]), part)++;
+      position[place] = position_[k];
+      order[static_cast<std::size_t>(place)] = order_[static_cast<std::size_t>(k)];
+    }
+  std::copy(order.begin(), order.end(), order_.begin() + begin);
+  position_.segment(begin, count) = position;
   for (std::size_t b = 0; b + 1 < start.size(); ++b)
-    if (start[b] < start[b + 1]) group(position, begin + start[b], begin + start[b + 1]);
+    if (start[b] < start[b + 1]) group(begin + start[b], begin + start[b + 1]);
+}
+
+/// By position, equal ones by index, for cells of few points.
+void CompressedMeasure::sort(Index begin, Index end) {
+  for (Index k = begin + 1; k < end; ++k) {
+    const double x = position_[k];
+    const std::uint32_t point = order_[static_cast<std::size_t>(k)];
+    Index place = k;
+    for (; place > begin; --place) {
+      const std::uint32_t before = order_[static_cast<std::size_t>(place - 1)];
+      if (position_[place - 1] < x || (position_[place - 1] == x && before < point)) break;
+      position_[place] = position_[place - 1];
+      order_[static_cast<std::size_t>(place)] = before;
+    }
+    position_[place] = x;
+    order_[static_cast<std::size_t>(place)] = point;
+  }
 }
 
 CompressedMeasure::Atoms CompressedMeasure::atoms_of(const Cell& cell) const {

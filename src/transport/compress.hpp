@@ -28,6 +28,8 @@ struct CompressionRule {
   /// Where boxes and cells must be narrower: positions (ascending) and by which factors.
   std::vector<double> narrow_at, box_factor, cell_factor;
 
+  bool operator==(const CompressionRule&) const = default;
+
   /// The widest box or cell that may cover [low, high].
   [[nodiscard]] double widest_box(double low, double high) const { return box_width * smallest(box_factor, low, high); }
   [[nodiscard]] double widest_cell(double low, double high) const {
@@ -73,7 +75,8 @@ class CompressedMeasure {
     std::vector<double> position, weight;
   };
 
-  void group(const VectorRef& position, Index begin, Index end);
+  void group(Index begin, Index end);
+  void sort(Index begin, Index end);
   [[nodiscard]] Atoms atoms_of(const Cell& cell) const;
   void place_nodes(const std::vector<Atoms>& atoms);
   void place_grid(const std::vector<Atoms>& atoms);

@@ -33,7 +33,13 @@ void LineTransport::compress(SideState& side, const VectorRef& points, const Vec
   side.rule.cell_width = cell_width_in_root_epsilon * unit;
   side.rule.order = quadrature_order;
   side.rule.grid_order = grid_order;
+  // Without response-side parameters t is the same at every w.
+  auto same = [](const Vector& a, const VectorRef& b) { return a.size() == b.size() && a == b; };
+  if (side.made_by == side.rule && same(side.made_from, points) && same(side.made_with, weights)) return;
   side.measure = CompressedMeasure(points, weights, side.rule);
+  side.made_by = side.rule;
+  side.made_from = points;
+  side.made_with = weights;
 }
 
 void LineTransport::forget() {
@@ -126,7 +132,7 @@ bool LineTransport::narrow_where_needed(Side side, double& worst) {
       next.cell_factor.push_back(own_cell_factor);
     }
   }
-  rule = std::move(next);
+  if (too_wide) rule = std::move(next);
   return too_wide;
 }
 

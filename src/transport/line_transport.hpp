@@ -54,6 +54,8 @@ class LineTransport {
   struct SideState {
     CompressedMeasure measure;
     CompressionRule rule;
+    CompressionRule made_by;  // what `measure` was made by and from
+    Vector made_from, made_with;
   };
 
   [[nodiscard]] SideState& state(Side side) { return side == Side::response ? rows_ : columns_; }

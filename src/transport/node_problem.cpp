@@ -59,6 +59,7 @@ void NodeProblem::solve(const DualOptions& options) {
   v_ = outcome_.v + kernel_.column_base();
   adjoint_ready_ = false;
   kernel_.entropy_sums(outcome_.u, outcome_.v, entropy_by_row_, entropy_by_column_);
+  distances_ = kernel_.distance_sums();
   mass_ = kernel_.row_sums().sum();
   const double relative_entropy = -entropy_by_row_.sum();
   transport_cost_ = epsilon_ * (-relative_entropy + u_.dot(kernel_.row_sums()) + v_.dot(kernel_.column_sums()));
@@ -310,19 +311,19 @@ Vector NodeProblem::potential_slope(Side side) const {
   const bool by_row = side == Side::response;
   const SideTerms& terms = by_row ? row_terms_ : column_terms_;
   if (terms.is_free()) return Vector::Zero(measure(side).size());
-  Vector first, second;
-  kernel_.distance_sums(side, first, second);
-  const Vector& sums = by_row ? kernel_.row_sums() : kernel_.column_sums();
+  const Eigen::ArrayXd mean = by_row ? Eigen::ArrayXd(distances_.row_first.cwiseQuotient(kernel_.row_sums()))
+                                     : Eigen::ArrayXd(-distances_.column_first.cwiseQuotient(kernel_.column_sums()));
   const Vector c = terms.unit_diagonal(ratio(side).log_ratio, ratio(side).multipliers);
   const Eigen::ArrayXd r = ratio(side).log_ratio.array().exp();
-  return 2 / epsilon_ * first.array() / sums.array() * r / (r + c.array());
+  return 2 / epsilon_ * mean * r / (r + c.array());
 }
 
 Vector NodeProblem::partner_deviation(Side side) const {
-  Vector first, second;
-  kernel_.distance_sums(side, first, second);
-  const Vector& sums = side == Side::response ? kernel_.row_sums() : kernel_.column_sums();
-  return (second.array() / sums.array() - (first.array() / sums.array()).square()).max(0).sqrt();
+  const bool by_row = side == Side::response;
+  const Eigen::ArrayXd sums = by_row ? kernel_.row_sums() : kernel_.column_sums();
+  const Eigen::ArrayXd first = by_row ? distances_.row_first : distances_.column_first;
+  const Eigen::ArrayXd second = by_row ? distances_.row_second : distances_.column_second;
+  return (second / sums - (first / sums).square()).max(0).sqrt();
 }
 
 }  // namespace unshuffle::transport

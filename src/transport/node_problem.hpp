@@ -84,6 +84,7 @@ class NodeProblem {
   DualOutcome outcome_;
   Vector u_, v_;
   Vector entropy_by_row_, entropy_by_column_;
+  BandKernel::DistanceSums distances_;
   double transport_cost_ = 0, value_ = 0, mass_ = 0;
   bool adjoint_ready_ = false;
   SystemSolution adjoint_;
