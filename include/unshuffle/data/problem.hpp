@@ -16,21 +16,21 @@ struct KnownPair {
 
 /// D1 = (x, y) with n rows and D2 = z with m rows; n and m may differ. Only y and z are required.
 struct Problem {
-  Matrix y;  ///< n×o, the responses.
-  Matrix x;  ///< n×d, features known on the response side; leave empty when there are none.
-  Matrix z;  ///< m×e, the features whose links are lost.
+  Matrix y{};  ///< n×o, the responses.
+  Matrix x{};  ///< n×d, features known on the response side; leave empty when there are none.
+  Matrix z{};  ///< m×e, the features whose links are lost.
 
-  Vector response_weights;  ///< n, non-negative, any scale; empty means equal.
-  Vector feature_weights;   ///< m, likewise.
+  Vector response_weights{};  ///< n, non-negative, any scale; empty means equal.
+  Vector feature_weights{};   ///< m, likewise.
 
-  std::vector<Index> response_groups;  ///< n labels; rows may only match rows of an equal label. Empty: no groups.
-  std::vector<Index> feature_groups;   ///< m labels.
+  std::vector<Index> response_groups{};  ///< n labels; rows may only match rows of an equal label. Empty: no groups.
+  std::vector<Index> feature_groups{};   ///< m labels.
 
-  std::vector<KnownPair> known;  ///< Links known for certain.
+  std::vector<KnownPair> known{};  ///< Links known for certain.
 
-  std::vector<std::string> y_names;  ///< Column names; filled with y1.., x1.., z1.. when left empty.
-  std::vector<std::string> x_names;
-  std::vector<std::string> z_names;
+  std::vector<std::string> y_names{};  ///< Column names; filled with y (or y1..), x1.., z1.. when left empty.
+  std::vector<std::string> x_names{};
+  std::vector<std::string> z_names{};
 
   [[nodiscard]] Index responses() const { return y.rows(); }
   [[nodiscard]] Index features() const { return z.rows(); }
@@ -39,6 +39,14 @@ struct Problem {
 
 /// Throws BadData naming table, row and value for anything no method can use (shapes, NaN, weights, groups, pairs).
 void validate(const Problem& problem);
+
+/// Throws BadData when a fit of that many parameters cannot mean anything: fewer than two rows on a side, or fewer
+/// responses than parameters.
+void require_enough_rows(const Problem& problem, Index parameters);
+
+/// Throws BadData naming the first feature column that holds one value only; next to an intercept its coefficient
+/// could be anything.
+void require_varying_features(const Problem& problem);
 
 /// The problem with weights filled in (each side summing to one) and every column named.
 [[nodiscard]] Problem completed(Problem problem);

@@ -23,9 +23,10 @@ enum class Optimizer {
 };
 
 enum class StartKind {
-  automatic,      ///< ransac when the row hint is given, else least squares plus random ones.
+  automatic,      ///< ransac when the row hint is given, else group means, least squares and random ones.
   least_squares,  ///< Ordinary regression as if rows were linked in the order given (n = m only).
   ransac,         ///< Consensus over small samples of rows linked in the order given.
+  group_means,    ///< Regression of the groups' means, which are linked although their rows are not.
   random,         ///< Gaussian coefficients of the scale that explains the spread of y.
   user,           ///< FitOptions::start.
 };
@@ -34,23 +35,26 @@ struct FitOptions {
   Method method = Method::robot;
   Objective objective = Objective::transport;
   Epsilon epsilon;
-  double epsilon_start = 0;  ///< When larger than epsilon (same meaning): begin there and go down to epsilon by factors.
+  double epsilon_start =
+      0;  ///< When larger than epsilon (same meaning): begin there and go down to epsilon by factors.
   Backend backend = Backend::automatic;
 
-  bool row_hint = false;  ///< Row i of D1 is probably linked with row i of D2; feeds the RANSAC start.
+  bool row_hint = false;   ///< Row i of D1 is probably linked with row i of D2; feeds the RANSAC start.
   double unmatched = 0.2;  ///< robot_robust: fraction of either side that may stay unmatched.
   double rho1 = -1;        ///< robot_robust: ‖μ̄-μ‖² ≤ rho1 on the simplex; overrides `unmatched` when ≥ 0.
   double rho2 = -1;        ///< Likewise for the features.
 
   StartKind start_kind = StartKind::automatic;
-  Vector start;         ///< For StartKind::user.
-  int starts = 0;       ///< How many; 0 chooses by start kind.
+  Vector start;                    ///< For StartKind::user.
+  int starts = 0;                  ///< How many; 0 chooses by start kind.
+  double start_confidence = 0.95;  ///< A RANSAC consensus knows its own uncertainty; the descent (trust_region, lbfgs)
+                                   ///< stays within this confidence region of it. 0: free descent.
   Optimizer optimizer = Optimizer::automatic;
-  int max_iterations = 0;         ///< Outer iterations per start; 0 chooses by optimiser.
-  double learning_rate = 1e-4;    ///< momentum and adam.
-  double momentum = 0.9;          ///< momentum only.
-  Index batch = 0;                ///< Rows per mini-batch of momentum and adam; 0: all.
-  double tolerance = 1e-9;        ///< Marginal error of the inner problem.
+  int max_iterations = 0;            ///< Outer iterations per start; 0 chooses by optimiser.
+  double learning_rate = 1e-4;       ///< momentum and adam.
+  double momentum = 0.9;             ///< momentum only.
+  Index batch = 0;                   ///< Rows per mini-batch of momentum and adam; 0: all.
+  double tolerance = 1e-9;           ///< Marginal error of the inner problem.
   double gradient_tolerance = 1e-6;  ///< Outer loop stops when ‖∇‖ falls below this, relative to its natural scale.
 
   std::uint64_t seed = 0;
@@ -119,6 +123,12 @@ struct Fit {
   /// The same as one JSON object, by the names of docs/json.md.
   [[nodiscard]] std::string to_json() const;
 };
+
+/// Throws InvalidInput naming the option, its value and the broken constraint.
+void validate(const FitOptions& options);
+
+/// What the evaluator is told for these options, marginal policies included.
+[[nodiscard]] EvaluatorOptions evaluator_options(const FitOptions& options, const Problem& problem);
 
 [[nodiscard]] Fit fit(const Problem& problem, const Model& model, const FitOptions& options = {});
 

@@ -19,7 +19,9 @@ struct Matching {
   std::vector<Index> unmatched_features;
 };
 
-/// Optimal assignment at w restricted to the plan's support; ties are broken by row index.
-[[nodiscard]] Matching match(Evaluator& evaluator, const VectorRef& w);
+/// Optimal assignment at w, group by group. Where the policies allow unmatched rows, those that keep less than half of
+/// their mass are left out first. On the dense backend pairs without plan mass are forbidden; on the sorted one pairs
+/// do not cross (assignment.hpp). Ties are broken by row index. `problem` and `model` are those of the evaluator.
+[[nodiscard]] Matching match(Evaluator& evaluator, const Problem& problem, const Model& model, const VectorRef& w);
 
 }  // namespace unshuffle

@@ -31,6 +31,9 @@ class Model {
   [[nodiscard]] virtual Index parameters() const = 0;
   [[nodiscard]] virtual std::vector<std::string> parameter_names() const = 0;
 
+  /// f is linear in w, so that one least-squares step fits linked rows exactly.
+  [[nodiscard]] virtual bool linear_in_parameters() const { return false; }
+
   /// This model as an additive one, or null.
   [[nodiscard]] virtual const AdditiveModel* additive() const { return nullptr; }
 
@@ -68,7 +71,10 @@ class AdditiveModel : public Model {
                  Vector& gradient) const final;
 };
 
-/// Predictions for rows that are linked: f(x_i, z_i; w), N×o. Tables are raw, not yet through basis().
+/// f(x_i, z_i; w) of rows that are linked, N×o. Both tables already went through basis(); x may have no columns.
+[[nodiscard]] Matrix predict_pairs(const Model& bound, const MatrixRef& x, const MatrixRef& z, const VectorRef& w);
+
+/// The same for raw tables, not yet through basis().
 [[nodiscard]] Matrix predict_linked(const Model& bound, const MatrixRef& x, const MatrixRef& z, const VectorRef& w);
 
 }  // namespace unshuffle

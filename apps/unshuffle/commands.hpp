@@ -1,0 +1,21 @@
+// One function per subcommand: it declares its options and says what to run.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+namespace unshuffle::app {
+
+struct Command {
+  CLI::App* app;             ///< Where its options live.
+  std::function<int()> run;  ///< Returns the exit code.
+};
+
+Command add_fit(CLI::App& root);
+Command add_predict(CLI::App& root);
+Command add_match(CLI::App& root);
+Command add_simulate(CLI::App& root);
+Command add_gradient(CLI::App& root);
+Command add_info(CLI::App& root);
+
+}  // namespace unshuffle::app

@@ -1,0 +1,69 @@
+// unshuffle: regression when the row links between two tables are lost.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#include "commands.hpp"
+#include "unshuffle/error.hpp"
+#include "unshuffle/version.hpp"
+
+namespace {
+
+using namespace unshuffle::app;
+
+int complain(std::string message, int exit_code) {
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  fmt::print(stderr, "unshuffle: error: {}\n", message);
+  return exit_code;
+}
+
+/// What was printed has reached its reader, or the run has failed (a full disk behind a redirection).
+int flushed(int exit_code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
+  return complain(fmt::format("standard output: cannot be written: {}", std::strerror(errno)), 4);
+}
+
+int run(int argc, char** argv) {
+  CLI::App root{"Regression when the row links between two tables are lost.", "unshuffle"};
+  root.require_subcommand(1);
+  root.set_version_flag("--version", unshuffle::version, "Print the version and leave.");
+  root.footer(
+      "Exit codes: 0 success; 1 finished but not converged (the result is still written); 2 bad usage;\n"
+      "3 bad data; 4 out of memory or files failed.\n\n"
+      "A first run:\n"
+      "  unshuffle simulate sensing --out sample\n"
+      "  unshuffle fit sample/responses.csv sample/features.csv --response y --hint rows --out fit.json\n"
+      "  unshuffle predict fit.json sample/test.csv\n\n"
+      "unshuffle COMMAND --help tells more.");
+  const std::array commands{add_fit(root),      add_predict(root),  add_match(root),
+                            add_simulate(root), add_gradient(root), add_info(root)};
+  try {
+    root.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return flushed(root.exit(error));
+    return complain(fmt::format("{} (unshuffle --help tells more)", error.what()), 2);
+  }
+  for (const Command& command : commands) {
+    if (command.app->parsed()) return flushed(command.run());
+  }
+  return 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const unshuffle::Error& error) {
+    return complain(error.what(), error.exit_code());
+  } catch (const std::bad_alloc&) {
+    return complain("out of memory", 4);
+  } catch (const std::exception& error) {
+    return complain(error.what(), 4);
+  }
+}

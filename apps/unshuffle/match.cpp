@@ -1,0 +1,81 @@
+// unshuffle match: one-to-one pairs under a saved fit.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "commands.hpp"
+#include "options.hpp"
+#include "pairs.hpp"
+#include "saved.hpp"
+#include "unshuffle/data/output_file.hpp"
+#include "unshuffle/error.hpp"
+
+namespace unshuffle::app {
+namespace {
+
+struct MatchCommand {
+  std::string fit;
+  std::string responses;
+  std::string features;
+  std::string out = "pairs.csv";
+  std::string join;
+  int threads = 0;
+  bool quiet = false;
+};
+
+int run(const MatchCommand& command) {
+  if (command.threads < 0) throw InvalidInput(fmt::format("--threads = {} must be at least 0", command.threads));
+  require_writable(command.out);
+  const LoadedFit fit = load_fit(command.fit);
+  const FitContext& context = fit.saved.context;
+  const bool one_table = command.features.empty();
+  if (one_table && !context.one_table) {
+    throw InvalidInput(fmt::format("{} was fitted to two tables; FEATURES is missing", command.fit));
+  }
+  const KeepText keep = command.join.empty() ? KeepText::where_needed : KeepText::always;
+  const Table responses = read_csv(command.responses, keep);
+  const Table features = one_table ? responses : read_csv(command.features, keep);
+  const Problem problem = completed(tables_to_problem(responses, features, context.columns).problem);
+  FitOptions options = options_of(fit.saved);
+  options.threads = command.threads;
+  require_memory(problem, *fit.model, options.backend);
+  Evaluator evaluator(problem, *fit.model, evaluator_options(options, problem));
+  const Matching matching = match(evaluator, problem, *fit.model, fit.parameters);
+
+  std::string content;
+  if (command.join.empty()) {
+    content = pairs_csv(matching);
+  } else {
+    const Join join = command.join == "inner" ? Join::inner : command.join == "left" ? Join::left : Join::right;
+    content = joined_csv(matching, responses, features, join);
+  }
+  write_whole_file(command.out, content);
+  if (!command.quiet) {
+    fmt::print("{} pairs, {} responses and {} features unmatched\nWrote {}\n", matching.pairs.size(),
+               matching.unmatched_responses.size(), matching.unmatched_features.size(), command.out);
+  }
+  return 0;
+}
+
+}  // namespace
+
+Command add_match(CLI::App& root) {
+  CLI::App* app = root.add_subcommand("match", "Link the rows of two tables one-to-one under a saved fit.");
+  const auto command = std::make_shared<MatchCommand>();
+  app->add_option("FIT", command->fit, "fit.json written by unshuffle fit --out.")->required();
+  app->add_option("RESPONSES", command->responses, "CSV with the response column(s).")->required();
+  app->add_option("FEATURES", command->features, "CSV with the features; left out when the fit was to one table.");
+  app->add_option("--out", command->out,
+                  "Where the pairs go: response_row,feature_row,probability with rows counted from 0. Unmatched rows "
+                  "follow, with the other cells empty.")
+      ->capture_default_str();
+  app->add_option("--join", command->join,
+                  "Write the joined table instead: inner (pairs), left (every response) or right (every feature).")
+      ->check(CLI::IsMember({"inner", "left", "right"}));
+  app->add_option("--threads", command->threads, "0: all.")->capture_default_str();
+  app->add_flag("--quiet", command->quiet, "Print errors only.");
+  app->footer("Example:\n  unshuffle match fit.json wages.csv people.csv --join left --out linked.csv");
+  return {app, [command] { return run(*command); }};
+}
+
+}  // namespace unshuffle::app

@@ -1,0 +1,216 @@
+#include "options.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+
+#include "unshuffle/error.hpp"
+#include "unshuffle/report/json.hpp"
+
+namespace unshuffle::app {
+namespace {
+
+void require(bool holds, std::string_view option, double value, std::string_view expected) {
+  if (!holds) throw InvalidInput(fmt::format("{} = {} must be {}", option, value, expected));
+}
+
+std::vector<GroupKey> to_keys(const std::vector<std::string>& groups) {
+  std::vector<GroupKey> keys;
+  for (const std::string& group : groups) {
+    const auto equals = group.find('=');
+    if (equals == std::string::npos) {
+      keys.push_back({group, group});
+    } else {
+      keys.push_back({group.substr(0, equals), group.substr(equals + 1)});
+    }
+    if (keys.back().response_column.empty() || keys.back().feature_column.empty()) {
+      throw InvalidInput(fmt::format("--group {}: COLUMN or LEFT=RIGHT was expected", group));
+    }
+  }
+  return keys;
+}
+
+Epsilon to_epsilon(const MethodOptions& options) {
+  Epsilon epsilon;
+  if (options.epsilon_absolute_given->count() > 0) {
+    require(options.epsilon_absolute > 0 && std::isfinite(options.epsilon_absolute), "--epsilon-abs",
+            options.epsilon_absolute, "> 0");
+    return {.value = options.epsilon_absolute, .relative = false};
+  }
+  if (options.epsilon == "auto") return epsilon;
+  const std::string& text = options.epsilon;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), epsilon.value);
+  if (failure != std::errc{} || end != text.data() + text.size()) {
+    throw InvalidInput(fmt::format("--epsilon {}: auto or a number > 0 was expected", text));
+  }
+  require(epsilon.value > 0 && std::isfinite(epsilon.value), "--epsilon", epsilon.value, "> 0");
+  return epsilon;
+}
+
+void require_robust(const CLI::Option& option, bool robust) {
+  if (option.count() > 0 && !robust) {
+    throw InvalidInput(fmt::format("{} has a meaning with --robust only", option.get_name()));
+  }
+}
+
+double free_memory_bytes() {
+  std::ifstream file("/proc/meminfo");
+  std::string key;
+  double kilobytes = 0;
+  std::string unit;
+  while (file >> key >> kilobytes && std::getline(file, unit)) {
+    if (key == "MemAvailable:") return kilobytes * 1024;
+  }
+  return INFINITY;
+}
+
+}  // namespace
+
+void add_table_options(CLI::App& command, TableOptions& options) {
+  command.add_option("RESPONSES", options.responses, "CSV with the response column(s) and features known beside them.")
+      ->required();
+  command.add_option("FEATURES", options.features,
+                     "CSV with the features whose row links are lost. Leave it out when one table holds both and the "
+                     "response column may be shuffled.");
+  command.add_option("--response", options.response, "Response column, or several: x,y,z.")
+      ->required()
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("COL");
+  options.x_given = command
+                        .add_option("--x", options.x,
+                                    "Feature columns of RESPONSES to use; all others that hold numbers when not given. "
+                                    "Of one table: none when not given.")
+                        ->delimiter(',')
+                        ->allow_extra_args(false)
+                        ->type_name("COL");
+  options.z_given = command
+                        .add_option("--z", options.z,
+                                    "Feature columns of FEATURES to use; all others that hold numbers when not given.")
+                        ->delimiter(',')
+                        ->allow_extra_args(false)
+                        ->type_name("COL");
+  command
+      .add_option("--weights", options.weights,
+                  "Column of row weights, in either table or both; at least 0, any scale.")
+      ->type_name("COL");
+  command
+      .add_option("--group", options.groups,
+                  "Only rows with an equal key may match. LEFT=RIGHT when the tables name the key differently; several "
+                  "keys by comma.")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("COL");
+  command.add_flag("--quiet", options.quiet, "Print errors only.");
+}
+
+void add_method_options(CLI::App& command, MethodOptions& options) {
+  options.model_given =
+      command.add_option("--model", options.model, "linear, sine or spline:K with K knots per feature.")
+          ->capture_default_str();
+  command.add_flag("--no-intercept", options.no_intercept, "Fit through the origin.");
+  options.method_given = command.add_option("--method", options.method, "How rows are linked.")
+                             ->check(CLI::IsMember({"robot", "robot-robust"}))
+                             ->capture_default_str();
+  command.add_flag("--robust", options.robust, "Rows without a partner may stay unmatched: --method robot-robust.");
+  options.unmatched_given =
+      command.add_option("--unmatched", options.unmatched, "Robust: share of either table that may stay unmatched.")
+          ->capture_default_str();
+  options.rho1_given = command.add_option("--rho1", options.rho1,
+                                          "Robust, instead of --unmatched: squared distance the row sums of the plan "
+                                          "may have from the response weights (both sum to one).");
+  options.rho2_given = command.add_option("--rho2", options.rho2, "Likewise for the features.");
+  command.add_option("--objective", options.objective, "Minimise the transport cost, or the entropic value.")
+      ->check(CLI::IsMember({"transport", "entropic"}))
+      ->capture_default_str();
+  options.epsilon_given = command
+                              .add_option("--epsilon", options.epsilon,
+                                          "Smoothing of the matching, relative to the largest cost: auto (1e-4) or a "
+                                          "number. Smaller: sharper matches.")
+                              ->capture_default_str();
+  options.epsilon_absolute_given = command
+                                       .add_option("--epsilon-abs", options.epsilon_absolute,
+                                                   "The same in the unit of the cost, the squared response.")
+                                       ->excludes(options.epsilon_given);
+  command
+      .add_option("--backend", options.backend,
+                  "sorted: one response, additive model, memory linear in the rows; dense: anything.")
+      ->check(CLI::IsMember({"auto", "dense", "sorted"}))
+      ->capture_default_str();
+  command.add_option("--tolerance", options.tolerance, "Largest error accepted in the row sums of the plan.")
+      ->capture_default_str();
+  command.add_option("--threads", options.threads, "0: all. The answer does not depend on it.")->capture_default_str();
+}
+
+FitOptions to_fit_options(const MethodOptions& options) {
+  FitOptions fit;
+  if (options.robust && options.method_given->count() > 0 && options.method != "robot-robust") {
+    throw InvalidInput(fmt::format("--robust contradicts --method {}", options.method));
+  }
+  const bool robust = options.robust || options.method == "robot-robust";
+  for (const CLI::Option* option : {options.unmatched_given, options.rho1_given, options.rho2_given}) {
+    require_robust(*option, robust);
+  }
+  require(options.unmatched > 0 && options.unmatched < 1, "--unmatched", options.unmatched, "above 0 and below 1");
+  if (options.rho1_given->count() > 0) require(options.rho1 > 0, "--rho1", options.rho1, "> 0");
+  if (options.rho2_given->count() > 0) require(options.rho2 > 0, "--rho2", options.rho2, "> 0");
+  require(options.threads >= 0, "--threads", options.threads, "at least 0");
+  require(options.tolerance > 0 && std::isfinite(options.tolerance), "--tolerance", options.tolerance, "> 0");
+  fit.method = robust ? Method::robot_robust : Method::robot;
+  fit.objective = options.objective == "entropic" ? Objective::entropic : Objective::transport;
+  fit.epsilon = to_epsilon(options);
+  if (options.backend == "dense") fit.backend = Backend::dense;
+  if (options.backend == "sorted") fit.backend = Backend::sorted;
+  fit.unmatched = options.unmatched;
+  fit.rho1 = options.rho1;
+  fit.rho2 = options.rho2;
+  fit.tolerance = options.tolerance;
+  fit.threads = options.threads;
+  return fit;
+}
+
+TablesAsProblem load(const TableOptions& options) {
+  ColumnChoice columns;
+  columns.response = options.response;
+  if (options.x_given != nullptr && options.x_given->count() > 0) columns.x = options.x;
+  if (options.z_given != nullptr && options.z_given->count() > 0) columns.z = options.z;
+  columns.weights = options.weights;
+  columns.groups = to_keys(options.groups);
+  const Table responses = read_csv(options.responses);
+  TablesAsProblem loaded = options.features.empty() ? table_to_problem(responses, columns)
+                                                    : tables_to_problem(responses, read_csv(options.features), columns);
+  if (!options.quiet) {
+    for (const std::string& note : loaded.notes) fmt::print(stderr, "unshuffle: note: {}\n", note);
+  }
+  return loaded;
+}
+
+void require_estimable(const Problem& problem, const Model& bound) {
+  require_enough_rows(problem, bound.parameters());
+  const auto names = bound.parameter_names();
+  if (std::any_of(names.begin(), names.end(), is_intercept)) require_varying_features(problem);
+}
+
+void require_memory(const Problem& problem, const Model& bound, Backend backend) {
+  const bool sorted = backend != Backend::dense && problem.outputs() == 1 && bound.additive() != nullptr;
+  if (sorted) return;
+  double entries = 0;
+  for (const Block& block : blocks_of(problem)) {
+    entries += static_cast<double>(block.response_rows.size()) * static_cast<double>(block.feature_rows.size());
+  }
+  // Cost, plan and the workspace of a solve with its gradient: about six matrices of doubles.
+  const double needed = 6.0 * 8.0 * entries;
+  const double available = free_memory_bytes();
+  if (needed <= available) return;
+  throw SystemFailure(
+      fmt::format("{} × {} rows need about {:.1f} GB on the dense backend and {:.1f} GB are free; use one response and "
+                  "an additive model (sorted backend), or groups with --group",
+                  problem.responses(), problem.features(), needed / 1e9, available / 1e9));
+}
+
+}  // namespace unshuffle::app

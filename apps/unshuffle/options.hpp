@@ -1,0 +1,67 @@
+// Options several subcommands share, and what they mean for the library.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "unshuffle/data/tables_to_problem.hpp"
+#include "unshuffle/fit/fit.hpp"
+
+namespace unshuffle::app {
+
+/// Which files and which of their columns.
+struct TableOptions {
+  std::string responses;
+  std::string features;  ///< Empty: one table.
+  std::vector<std::string> response;
+  std::vector<std::string> x;
+  std::vector<std::string> z;
+  std::string weights;
+  std::vector<std::string> groups;  ///< KEY or LEFT=RIGHT.
+  bool quiet = false;
+  CLI::Option* x_given = nullptr;
+  CLI::Option* z_given = nullptr;
+};
+
+/// Which model, and how rows may match.
+struct MethodOptions {
+  std::string model = "linear";
+  bool no_intercept = false;
+  std::string method = "robot";
+  bool robust = false;
+  double unmatched = 0.2;
+  double rho1 = -1;
+  double rho2 = -1;
+  std::string objective = "transport";
+  std::string epsilon = "auto";
+  double epsilon_absolute = 0;
+  std::string backend = "auto";
+  double tolerance = 1e-9;
+  int threads = 0;
+  CLI::Option* model_given = nullptr;
+  CLI::Option* method_given = nullptr;
+  CLI::Option* unmatched_given = nullptr;
+  CLI::Option* rho1_given = nullptr;
+  CLI::Option* rho2_given = nullptr;
+  CLI::Option* epsilon_given = nullptr;
+  CLI::Option* epsilon_absolute_given = nullptr;
+};
+
+void add_table_options(CLI::App& command, TableOptions& options);
+void add_method_options(CLI::App& command, MethodOptions& options);
+
+/// Throws InvalidInput naming the option, its value and what was expected.
+[[nodiscard]] FitOptions to_fit_options(const MethodOptions& options);
+
+/// Reads the files; says on stderr what was left out, unless quiet.
+[[nodiscard]] TablesAsProblem load(const TableOptions& options);
+
+/// Refuses what a fit of this model could not make sense of.
+void require_estimable(const Problem& problem, const Model& bound);
+
+/// Throws SystemFailure saying what is needed when the plan would not fit into the memory that is free.
+void require_memory(const Problem& problem, const Model& bound, Backend backend);
+
+}  // namespace unshuffle::app

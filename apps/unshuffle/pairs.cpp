@@ -1,0 +1,77 @@
+#include "pairs.hpp"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <vector>
+
+namespace unshuffle::app {
+namespace {
+
+using Row = std::optional<Index>;
+
+void append_cells(std::string& out, const Table& table, Row row) {
+  for (const Column& column : table.columns) {
+    if (row) out += csv_field(column.text[static_cast<std::size_t>(*row)]);
+    out += ',';
+  }
+}
+
+struct Line {
+  Row response;
+  Row feature;
+  std::optional<double> probability;
+};
+
+/// Rows in the order of the side that is kept whole.
+std::vector<Line> lines_of(const Matching& matching, Join join, Index responses, Index features) {
+  std::vector<Line> lines;
+  if (join == Join::inner) {
+    for (const Match& match : matching.pairs)
+      lines.push_back({match.response_row, match.feature_row, match.probability});
+    return lines;
+  }
+  const bool left = join == Join::left;
+  lines.resize(static_cast<std::size_t>(left ? responses : features));
+  for (std::size_t row = 0; row < lines.size(); ++row) {
+    (left ? lines[row].response : lines[row].feature) = static_cast<Index>(row);
+  }
+  for (const Match& match : matching.pairs) {
+    lines[static_cast<std::size_t>(left ? match.response_row : match.feature_row)] = {
+        match.response_row, match.feature_row, match.probability};
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::string pairs_csv(const Matching& matching) {
+  std::string out = "response_row,feature_row,probability\n";
+  for (const Match& match : matching.pairs) {
+    out += fmt::format("{},{},", match.response_row, match.feature_row);
+    append_number(out, match.probability);
+    out += '\n';
+  }
+  for (const Index row : matching.unmatched_responses) out += fmt::format("{},,\n", row);
+  for (const Index row : matching.unmatched_features) out += fmt::format(",{},\n", row);
+  return out;
+}
+
+std::string joined_csv(const Matching& matching, const Table& responses, const Table& features, Join join) {
+  std::string out;
+  for (const Column& column : responses.columns) out += csv_field(column.name) + ',';
+  for (const Column& column : features.columns) {
+    const bool clash = responses.find(column.name) != nullptr;
+    out += csv_field(clash ? column.name + "_feature" : column.name) + ',';
+  }
+  out += "probability\n";
+  for (const Line& line : lines_of(matching, join, responses.rows, features.rows)) {
+    append_cells(out, responses, line.response);
+    append_cells(out, features, line.feature);
+    if (line.probability) append_number(out, *line.probability);
+    out += '\n';
+  }
+  return out;
+}
+
+}  // namespace unshuffle::app

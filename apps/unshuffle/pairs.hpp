@@ -1,0 +1,22 @@
+// A matching as CSV: the pairs alone, or the two tables joined along them.
+#pragma once
+
+#include <string>
+
+#include "unshuffle/data/table.hpp"
+#include "unshuffle/fit/match.hpp"
+
+namespace unshuffle::app {
+
+/// response_row,feature_row,probability with rows counted from 0; unmatched rows follow with the rest empty.
+[[nodiscard]] std::string pairs_csv(const Matching& matching);
+
+enum class Join { inner, left, right };
+
+/// Columns of both tables side by side and the probability of the link. Left keeps every response row, right every
+/// feature row; what is missing is empty. A name both tables use gets the suffix _feature on the right. Tables must
+/// have been read with KeepText::always.
+[[nodiscard]] std::string joined_csv(const Matching& matching, const Table& responses, const Table& features,
+                                     Join join);
+
+}  // namespace unshuffle::app

@@ -1,0 +1,37 @@
+#include "saved.hpp"
+
+#include <fmt/format.h>
+
+#include "unshuffle/data/table.hpp"
+#include "unshuffle/error.hpp"
+#include "unshuffle/model/registry.hpp"
+
+namespace unshuffle::app {
+
+LoadedFit load_fit(const std::string& path) {
+  LoadedFit loaded;
+  loaded.saved = fit_from_json(read_file(path), path);
+  const SavedFit& saved = loaded.saved;
+  try {
+    loaded.model = restore_model(saved.model, saved.context.intercept, *saved.context.columns.x,
+                                 *saved.context.columns.z, saved.context.columns.response, saved.context.model_state);
+  } catch (const InvalidInput& error) {
+    throw BadData(fmt::format("{}: {}", path, error.what()));
+  }
+  loaded.parameters = in_order(saved.parameters, loaded.model->parameter_names(), path);
+  return loaded;
+}
+
+FitOptions options_of(const SavedFit& saved) {
+  FitOptions options;
+  options.method = saved.method;
+  options.objective = saved.objective;
+  options.epsilon = {.value = saved.epsilon, .relative = false};
+  options.tolerance = saved.context.tolerance;
+  options.unmatched = saved.context.unmatched;
+  options.rho1 = saved.context.rho1;
+  options.rho2 = saved.context.rho2;
+  return options;
+}
+
+}  // namespace unshuffle::app

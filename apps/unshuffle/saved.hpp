@@ -1,0 +1,23 @@
+// A fit.json and the model in it, ready for use on tables.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "unshuffle/model/model.hpp"
+#include "unshuffle/report/json.hpp"
+
+namespace unshuffle::app {
+
+struct LoadedFit {
+  SavedFit saved;
+  std::unique_ptr<Model> model;  ///< Bound, as it was when fitted.
+  Vector parameters;
+};
+
+[[nodiscard]] LoadedFit load_fit(const std::string& path);
+
+/// Fit options that make the same lower problem as the saved fit had, at its final ε.
+[[nodiscard]] FitOptions options_of(const SavedFit& saved);
+
+}  // namespace unshuffle::app

@@ -1,0 +1,32 @@
+# cmake --install: library, public headers, the program, find_package(unshuffle) and pkg-config.
+install(TARGETS unshuffle EXPORT unshuffle_targets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(UNSHUFFLE_BUILD_APP)
+  install(TARGETS unshuffle_app RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/unshuffle DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES ${PROJECT_BINARY_DIR}/include/unshuffle/version.hpp
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/unshuffle)
+
+set(UNSHUFFLE_CONFIG_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/unshuffle)
+install(EXPORT unshuffle_targets NAMESPACE unshuffle:: FILE unshuffleTargets.cmake
+  DESTINATION ${UNSHUFFLE_CONFIG_DIR})
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/unshuffleConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/unshuffleConfig.cmake INSTALL_DESTINATION ${UNSHUFFLE_CONFIG_DIR})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/unshuffleConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/unshuffleConfig.cmake ${PROJECT_BINARY_DIR}/unshuffleConfigVersion.cmake
+  DESTINATION ${UNSHUFFLE_CONFIG_DIR})
+
+# pkg-config knows nothing of targets: what the static library needs is written out.
+set(UNSHUFFLE_PC_LIBS "-lfmt ${CSV_LIBRARY} ${OpenMP_CXX_FLAGS}")
+foreach(library IN LISTS LAPACK_LIBRARIES)
+  string(APPEND UNSHUFFLE_PC_LIBS " ${library}")
+endforeach()
+if(UNSHUFFLE_SANITIZE)
+  string(APPEND UNSHUFFLE_PC_LIBS " -fsanitize=${UNSHUFFLE_SANITIZE}")
+endif()
+# Relative to the .pc file, so that `cmake --install --prefix` and a moved prefix both work.
+file(RELATIVE_PATH UNSHUFFLE_PC_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+configure_file(${PROJECT_SOURCE_DIR}/cmake/unshuffle.pc.in ${PROJECT_BINARY_DIR}/unshuffle.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/unshuffle.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

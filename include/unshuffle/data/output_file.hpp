@@ -1,0 +1,16 @@
+// Output files appear whole or not at all.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace unshuffle {
+
+/// Writes beside the target, syncs, then renames over it. Devices and pipes (/dev/stdout) are written straight to.
+/// Throws SystemFailure with path and reason, and leaves neither a temporary file nor a damaged target.
+void write_whole_file(const std::string& path, std::string_view content);
+
+/// Throws SystemFailure when `path` could not be written; lets a long run fail before it starts.
+void require_writable(const std::string& path);
+
+}  // namespace unshuffle

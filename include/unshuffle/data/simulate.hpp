@@ -1,0 +1,48 @@
+// Samples with a known truth: the paper's designs, for trying methods out and for tests.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "unshuffle/data/problem.hpp"
+
+namespace unshuffle {
+
+enum class Design {
+  sensing,    ///< Unlabelled sensing: y = z·w + noise; part of the rows of z are shuffled.
+  linear,     ///< y = x·w_x + z·w_z + noise.
+  nonlinear,  ///< y = Σ_k sin([x z]_k w_k) + noise.
+};
+
+struct SimulateOptions {
+  Design design = Design::sensing;
+  Index rows = 1000;
+  Index dim_x = -1;     ///< Features on the response side; -1: 0 for sensing, else 2.
+  Index dim_z = -1;     ///< Features whose links are lost; -1: 5 for sensing, else 3.
+  double shuffle = -1;  ///< Share of the rows of z permuted among themselves, in [0, 1]; -1: 0.5 for sensing, else 1.
+  double noise = 0.1;   ///< Variance of the noise.
+  double snr = -1;      ///< Signal variance over noise variance; sets `noise` when ≥ 0. Not for nonlinear.
+  double mean = 0;      ///< Of every feature; all have variance one.
+  std::uint64_t seed = 0;
+};
+
+struct Simulation {
+  SimulateOptions options;         ///< With nothing left open.
+  Problem problem;                 ///< The training sample; row i of z belongs to the response that `permutation` says.
+  Problem test;                    ///< As many rows again, all linked, from the same truth.
+  Vector coefficients;             ///< w, of x then z.
+  std::vector<Index> permutation;  ///< Row of z that belongs to each response.
+};
+
+/// Same seed, same numbers, on any machine with IEEE doubles.
+[[nodiscard]] Simulation simulate(const SimulateOptions& options);
+
+/// Relative test error Σ(ŷ-y)²/Σ(y-ȳ)² of ordinary least squares with intercept, trained on links as given
+/// (`linked` false) or on the true ones.
+[[nodiscard]] double least_squares_test_error(const Simulation& simulation, bool linked);
+
+/// responses.csv, features.csv, test.csv and truth.json in `directory`, which is made when missing.
+void write_simulation(const Simulation& simulation, const std::string& directory);
+
+}  // namespace unshuffle

@@ -1,0 +1,23 @@
+// Models by the name a user types, and back from a stored fit.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "unshuffle/model/model.hpp"
+
+namespace unshuffle {
+
+/// "linear", "sine" or "spline:K"; throws InvalidInput for anything else. `intercept` is ignored by the sine model.
+[[nodiscard]] std::unique_ptr<Model> make_model(const std::string& spec, bool intercept);
+
+/// What a bound model learned from its tables (knots, centring) as plain numbers; empty for linear and sine.
+[[nodiscard]] std::vector<double> model_state(const Model& bound);
+
+/// The bound model of an earlier fit, ready to predict for new tables.
+[[nodiscard]] std::unique_ptr<Model> restore_model(const std::string& spec, bool intercept,
+                                                   std::vector<std::string> x_names, std::vector<std::string> z_names,
+                                                   std::vector<std::string> y_names, const std::vector<double>& state);
+
+}  // namespace unshuffle

@@ -1,0 +1,64 @@
+// A fit as a file: written by `fit`, read back by `predict`, `match`, `gradient --at` and `fit --start`.
+// The keys are those of docs/json.md.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "unshuffle/data/tables_to_problem.hpp"
+#include "unshuffle/fit/fit.hpp"
+
+namespace unshuffle {
+
+/// What a fit has to remember of the tables and the model to be used again on others.
+struct FitContext {
+  ColumnChoice columns;
+  bool one_table = false;
+  bool intercept = true;
+  std::vector<double> model_state;  ///< Of the bound model; see model_state().
+  double tolerance = 1e-9;          ///< As in FitOptions, from here on.
+  double unmatched = 0.2;
+  double rho1 = -1;
+  double rho2 = -1;
+};
+
+/// Parameters by name. A file may leave intercepts out; they are then 0.
+struct NamedParameters {
+  std::map<std::string, double> values;
+};
+
+/// What a fit.json says.
+struct SavedFit {
+  FitContext context;
+  NamedParameters parameters;
+  std::string model;
+  Method method = Method::robot;
+  Objective objective = Objective::transport;
+  double epsilon = 0;  ///< In the unit of the cost.
+};
+
+[[nodiscard]] std::string to_json(const Fit& fit, const FitContext& context);
+
+/// Throws BadData naming `source` and the key that is missing or of the wrong kind.
+[[nodiscard]] SavedFit fit_from_json(const std::string& text, const std::string& source);
+
+/// Reads `coefficients` and, where given, `intercept`: a fit.json or a file written by hand.
+[[nodiscard]] NamedParameters parameters_from_json(const std::string& text, const std::string& source);
+
+/// The parameters in the model's order; throws BadData for names that are missing, or that the model does not have.
+[[nodiscard]] Vector in_order(const NamedParameters& parameters, const std::vector<std::string>& names,
+                              const std::string& source);
+
+/// Whether a parameter is an intercept: "intercept", or "OUTPUT:intercept" with several outputs.
+[[nodiscard]] bool is_intercept(const std::string& name);
+
+[[nodiscard]] const char* name_of(Method method);
+[[nodiscard]] const char* name_of(Objective objective);
+[[nodiscard]] const char* name_of(Backend backend);
+[[nodiscard]] const char* name_of(Fit::Status status);
+
+/// Optima that other starts ended in and that differ from the best one, best first.
+[[nodiscard]] std::vector<Candidate> alternative_optima(const Fit& fit);
+
+}  // namespace unshuffle

@@ -1,0 +1,23 @@
+// Everything at once.
+#pragma once
+
+#include "unshuffle/data/output_file.hpp"
+#include "unshuffle/data/problem.hpp"
+#include "unshuffle/data/simulate.hpp"
+#include "unshuffle/data/table.hpp"
+#include "unshuffle/data/tables_to_problem.hpp"
+#include "unshuffle/error.hpp"
+#include "unshuffle/fit/assignment.hpp"
+#include "unshuffle/fit/fit.hpp"
+#include "unshuffle/fit/match.hpp"
+#include "unshuffle/gradient/evaluator.hpp"
+#include "unshuffle/model/function.hpp"
+#include "unshuffle/model/linear.hpp"
+#include "unshuffle/model/model.hpp"
+#include "unshuffle/model/registry.hpp"
+#include "unshuffle/model/sine.hpp"
+#include "unshuffle/model/spline.hpp"
+#include "unshuffle/report/json.hpp"
+#include "unshuffle/transport/marginal.hpp"
+#include "unshuffle/types.hpp"
+#include "unshuffle/version.hpp"

@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds, runs every test in the release build and again under the sanitizers.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+trap 'echo "Tests: FAILED (see above)." >&2' ERR
+
+for preset in release asan; do
+  ./scripts/build.sh "$preset"
+  ctest --preset "$preset" --parallel "$(nproc)"
+done
+echo "Tests: PASSED in the release build and under the address and undefined behaviour sanitizers."

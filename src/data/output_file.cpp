@@ -1,0 +1,117 @@
+#include "unshuffle/data/output_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include "unshuffle/error.hpp"
+
+namespace unshuffle {
+namespace {
+
+[[noreturn]] void fail(const std::string& path, int reason) {
+  throw SystemFailure(fmt::format("{}: cannot be written: {}", path, std::strerror(reason)));
+}
+
+/// Owns a descriptor, and the file it belongs to until that file is handed over by rename.
+class Descriptor {
+ public:
+  Descriptor(int descriptor, std::string temporary) : descriptor_(descriptor), temporary_(std::move(temporary)) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+    if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  }
+
+  void write(std::string_view content, const std::string& path) const {
+    while (!content.empty()) {
+      const ssize_t written = ::write(descriptor_, content.data(), content.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) fail(path, errno);
+      content.remove_prefix(static_cast<std::size_t>(written));
+    }
+  }
+  void close(const std::string& path) {
+    const int descriptor = std::exchange(descriptor_, -1);
+    if (::close(descriptor) != 0) fail(path, errno);
+  }
+  void sync(const std::string& path) const {
+    if (::fsync(descriptor_) != 0) fail(path, errno);
+  }
+  void move_to(const std::string& target, const std::string& path) {
+    if (::rename(temporary_.c_str(), target.c_str()) != 0) fail(path, errno);
+    temporary_.clear();
+  }
+  void set_mode(mode_t mode) const { ::fchmod(descriptor_, mode); }
+
+ private:
+  int descriptor_;
+  std::string temporary_;
+};
+
+mode_t default_mode() {
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  return static_cast<mode_t>(0666) & ~mask;
+}
+
+/// Devices and pipes have no "beside" to write to. /dev/stdout stays one even where it leads to a regular file.
+bool is_device(const std::string& path, const struct stat& existing) {
+  return !S_ISREG(existing.st_mode) || path.starts_with("/dev/");
+}
+
+/// The file a path means once symbolic links are followed, so that renaming replaces the file and not the link.
+std::string resolved(const std::string& path) {
+  std::error_code failure;
+  const auto target = std::filesystem::weakly_canonical(path, failure);
+  return failure ? path : target.string();
+}
+
+Descriptor open_temporary(const std::string& target, const std::string& path) {
+  if (path.empty()) throw SystemFailure("the name of an output file is empty");
+  std::string name = target + ".XXXXXX";
+  const int descriptor = ::mkstemp(name.data());
+  if (descriptor < 0) fail(path, errno);
+  return {descriptor, name};
+}
+
+}  // namespace
+
+void write_whole_file(const std::string& path, std::string_view content) {
+  struct stat existing {};
+  const bool exists = ::stat(path.c_str(), &existing) == 0;
+  if (exists && S_ISDIR(existing.st_mode)) fail(path, EISDIR);
+  if (exists && is_device(path, existing)) {
+    const int opened = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (opened < 0) fail(path, errno);
+    Descriptor device(opened, {});
+    device.write(content, path);
+    return device.close(path);
+  }
+  const std::string target = resolved(path);
+  Descriptor file = open_temporary(target, path);
+  file.write(content, path);
+  file.set_mode(exists ? existing.st_mode & static_cast<mode_t>(07777) : default_mode());
+  file.sync(path);
+  file.close(path);
+  file.move_to(target, path);
+}
+
+void require_writable(const std::string& path) {
+  struct stat existing {};
+  const bool exists = ::stat(path.c_str(), &existing) == 0;
+  if (exists && S_ISDIR(existing.st_mode)) fail(path, EISDIR);
+  if (exists && is_device(path, existing)) return;
+  open_temporary(resolved(path), path);
+}
+
+}  // namespace unshuffle

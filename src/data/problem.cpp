@@ -1,0 +1,193 @@
+#include "unshuffle/data/problem.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <string_view>
+
+#include "unshuffle/error.hpp"
+
+namespace unshuffle {
+namespace {
+
+constexpr std::string_view response_table = "response table";
+constexpr std::string_view feature_table = "feature table";
+
+std::string column_name(const std::vector<std::string>& names, std::string_view prefix, Index column) {
+  if (names.empty()) return fmt::format("{}{}", prefix, column + 1);
+  return names[static_cast<std::size_t>(column)];
+}
+
+void require_finite(const Matrix& values, const std::vector<std::string>& names, std::string_view prefix,
+                    std::string_view table) {
+  for (Index column = 0; column < values.cols(); ++column) {
+    for (Index row = 0; row < values.rows(); ++row) {
+      if (std::isfinite(values(row, column))) continue;
+      throw BadData(fmt::format("{}, row {}: column \"{}\" is {}; a finite number was expected", table, row + 1,
+                                column_name(names, prefix, column), values(row, column)));
+    }
+  }
+}
+
+void require_names(const std::vector<std::string>& names, Index columns, std::string_view which) {
+  if (names.empty() || static_cast<Index>(names.size()) == columns) return;
+  throw BadData(fmt::format("{} column names were given for the {} columns of {}; one each was expected", names.size(),
+                            columns, which));
+}
+
+void require_weights(const Vector& weights, Index rows, std::string_view table) {
+  if (weights.size() == 0) return;
+  if (weights.size() != rows) {
+    throw BadData(fmt::format("{}: {} weights for {} rows; one per row was expected", table, weights.size(), rows));
+  }
+  for (Index row = 0; row < rows; ++row) {
+    if (std::isfinite(weights[row]) && weights[row] >= 0) continue;
+    throw BadData(fmt::format("{}, row {}: weight is {}; a finite number of at least 0 was expected", table, row + 1,
+                              weights[row]));
+  }
+  if (!(weights.sum() > 0)) {
+    throw BadData(fmt::format("{}: all {} weights are 0; at least one above 0 was expected", table, rows));
+  }
+  if (!std::isfinite(weights.sum())) throw BadData(fmt::format("{}: the weights sum to infinity", table));
+}
+
+void require_groups(const Problem& problem) {
+  const auto& left = problem.response_groups;
+  const auto& right = problem.feature_groups;
+  if (left.empty() && right.empty()) return;
+  const auto check = [](const std::vector<Index>& labels, Index rows, std::string_view table) {
+    if (static_cast<Index>(labels.size()) == rows) return;
+    throw BadData(fmt::format("{}: {} group labels for {} rows; one per row was expected", table, labels.size(), rows));
+  };
+  check(left, problem.responses(), response_table);
+  check(right, problem.features(), feature_table);
+  if (blocks_of(problem).empty()) throw BadData("no group occurs in both tables; no row could match any other");
+}
+
+void require_known_pairs(const Problem& problem) {
+  std::set<Index> responses_seen;
+  std::set<Index> features_seen;
+  const auto check = [](std::size_t pair, Index row, Index rows, std::set<Index>& seen, std::string_view table) {
+    if (row < 0 || row >= rows) {
+      throw BadData(
+          fmt::format("known pair {}: {} has no row {}; 0 to {} was expected", pair + 1, table, row, rows - 1));
+    }
+    if (!seen.insert(row).second) {
+      throw BadData(fmt::format("known pair {}: row {} of the {} is already in another pair", pair + 1, row, table));
+    }
+  };
+  for (std::size_t pair = 0; pair < problem.known.size(); ++pair) {
+    const auto& known = problem.known[pair];
+    check(pair, known.response_row, problem.responses(), responses_seen, response_table);
+    check(pair, known.feature_row, problem.features(), features_seen, feature_table);
+    if (!problem.response_groups.empty() && problem.response_groups[static_cast<std::size_t>(known.response_row)] !=
+                                                problem.feature_groups[static_cast<std::size_t>(known.feature_row)]) {
+      throw BadData(fmt::format("known pair {}: rows {} and {} are of different groups", pair + 1, known.response_row,
+                                known.feature_row));
+    }
+  }
+}
+
+Vector normalised(const Vector& weights, Index rows) {
+  if (weights.size() == 0) return Vector::Constant(rows, 1.0 / static_cast<double>(rows));
+  return weights / weights.sum();
+}
+
+void fill_names(std::vector<std::string>& names, Index columns, std::string_view prefix) {
+  if (!names.empty()) return;
+  if (prefix == "y" && columns == 1) {
+    names = {"y"};
+    return;
+  }
+  for (Index column = 0; column < columns; ++column) names.push_back(column_name({}, prefix, column));
+}
+
+void require_varying(const Matrix& values, const std::vector<std::string>& names, std::string_view prefix) {
+  for (Index column = 0; column < values.cols(); ++column) {
+    if ((values.col(column).array() != values(0, column)).any()) continue;
+    throw BadData(fmt::format("column \"{}\" is {} in every row; leave it out, or fit without an intercept",
+                              column_name(names, prefix, column), values(0, column)));
+  }
+}
+
+}  // namespace
+
+void validate(const Problem& problem) {
+  const Index n = problem.responses();
+  if (n == 0) throw BadData("the response table has no rows");
+  if (problem.features() == 0) throw BadData("the feature table has no rows");
+  if (problem.outputs() == 0) throw BadData("the response table has no response column");
+  if (problem.z.cols() == 0) throw BadData("the feature table has no feature column");
+  if (problem.x.size() > 0 && problem.x.rows() != n) {
+    throw BadData(fmt::format("x has {} rows and y has {}; both belong to the response table and must agree",
+                              problem.x.rows(), n));
+  }
+  require_names(problem.y_names, problem.outputs(), "y");
+  require_names(problem.x_names, problem.x.cols(), "x");
+  require_names(problem.z_names, problem.z.cols(), "z");
+  require_finite(problem.y, problem.y_names, "y", response_table);
+  require_finite(problem.x, problem.x_names, "x", response_table);
+  require_finite(problem.z, problem.z_names, "z", feature_table);
+  require_weights(problem.response_weights, n, response_table);
+  require_weights(problem.feature_weights, problem.features(), feature_table);
+  require_groups(problem);
+  require_known_pairs(problem);
+}
+
+void require_enough_rows(const Problem& problem, Index parameters) {
+  const auto check = [&](Index rows, std::string_view table) {
+    if (rows < 2) {
+      throw BadData(fmt::format("the {} has {} row{}; with fewer than 2 there is nothing to tell apart", table, rows,
+                                rows == 1 ? "" : "s"));
+    }
+    if (rows * problem.outputs() < parameters) {
+      throw BadData(fmt::format("the {} has {} rows for {} parameters; at least {} rows are needed", table, rows,
+                                parameters, (parameters + problem.outputs() - 1) / problem.outputs()));
+    }
+  };
+  check(problem.responses(), response_table);
+  check(problem.features(), feature_table);
+}
+
+void require_varying_features(const Problem& problem) {
+  require_varying(problem.x, problem.x_names, "x");
+  require_varying(problem.z, problem.z_names, "z");
+}
+
+Problem completed(Problem problem) {
+  validate(problem);
+  if (problem.x.cols() == 0) problem.x.resize(problem.responses(), 0);
+  problem.response_weights = normalised(problem.response_weights, problem.responses());
+  problem.feature_weights = normalised(problem.feature_weights, problem.features());
+  fill_names(problem.y_names, problem.outputs(), "y");
+  fill_names(problem.x_names, problem.x.cols(), "x");
+  fill_names(problem.z_names, problem.z.cols(), "z");
+  return problem;
+}
+
+std::vector<Block> blocks_of(const Problem& problem) {
+  std::map<Index, Block> by_label;
+  const auto label = [](const std::vector<Index>& labels, Index row) {
+    return labels.empty() ? Index{0} : labels[static_cast<std::size_t>(row)];
+  };
+  const Vector weights = normalised(problem.response_weights, problem.responses());
+  for (Index row = 0; row < problem.responses(); ++row) {
+    Block& block = by_label.try_emplace(label(problem.response_groups, row), Block{{}, {}, 0.0}).first->second;
+    block.response_rows.push_back(row);
+    block.share += weights[row];
+  }
+  for (Index row = 0; row < problem.features(); ++row) {
+    const auto found = by_label.find(label(problem.feature_groups, row));
+    if (found != by_label.end()) found->second.feature_rows.push_back(row);
+  }
+  std::vector<Block> blocks;
+  for (auto& [unused, block] : by_label) {
+    if (!block.feature_rows.empty()) blocks.push_back(std::move(block));
+  }
+  return blocks;
+}
+
+}  // namespace unshuffle

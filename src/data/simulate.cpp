@@ -1,0 +1,209 @@
+#include "unshuffle/data/simulate.hpp"
+
+#include <fmt/format.h>
+
+#include <Eigen/QR>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <numbers>
+#include <numeric>
+#include <random>
+
+#include "unshuffle/data/output_file.hpp"
+#include "unshuffle/data/table.hpp"
+#include "unshuffle/error.hpp"
+#include "unshuffle/version.hpp"
+
+namespace unshuffle {
+namespace {
+
+/// The standard fixes the engine but not the distributions; these are the same with every library.
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : engine_(seed) {}
+
+  double uniform() { return (static_cast<double>(engine_() >> 11) + 0.5) * 0x1p-53; }
+
+  double gaussian() {
+    const double radius = std::sqrt(-2 * std::log(uniform()));
+    return radius * std::cos(2 * std::numbers::pi * uniform());
+  }
+
+  Matrix gaussian(Index rows, Index columns, double mean) {
+    Matrix values(rows, columns);
+    for (Index row = 0; row < rows; ++row) {
+      for (Index column = 0; column < columns; ++column) values(row, column) = mean + gaussian();
+    }
+    return values;
+  }
+
+  void shuffle(std::vector<Index>& values) {
+    for (std::size_t left = values.size(); left > 1; --left) {
+      const auto pick = static_cast<std::size_t>(uniform() * static_cast<double>(left));
+      std::swap(values[left - 1], values[std::min(pick, left - 1)]);
+    }
+  }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+const char* name_of(Design design) {
+  switch (design) {
+    case Design::sensing:
+      return "sensing";
+    case Design::linear:
+      return "linear";
+    case Design::nonlinear:
+      return "nonlinear";
+  }
+  return "";
+}
+
+void require(bool holds, std::string_view option, double value, std::string_view expected) {
+  if (!holds) throw InvalidInput(fmt::format("{} = {} must be {}", option, value, expected));
+}
+
+SimulateOptions completed(SimulateOptions options) {
+  const bool sensing = options.design == Design::sensing;
+  if (options.dim_x < 0) options.dim_x = sensing ? 0 : 2;
+  if (options.dim_z < 0) options.dim_z = sensing ? 5 : 3;
+  if (options.shuffle < 0) options.shuffle = sensing ? 0.5 : 1.0;
+  require(options.rows >= 2, "n", static_cast<double>(options.rows), "at least 2");
+  require(options.dim_z >= 1, "dim-z", static_cast<double>(options.dim_z), "at least 1");
+  require(!sensing || options.dim_x == 0, "dim-x", static_cast<double>(options.dim_x), "0 for sensing");
+  require(options.shuffle <= 1, "shuffle", options.shuffle, "between 0 and 1");
+  require(std::isfinite(options.noise) && options.noise >= 0, "noise", options.noise, "a variance of at least 0");
+  require(options.snr < 0 || (options.snr > 0 && std::isfinite(options.snr)), "snr", options.snr, "> 0");
+  require(options.snr < 0 || options.design != Design::nonlinear, "snr", options.snr,
+          "left out for nonlinear; say the noise variance with --noise");
+  require(std::isfinite(options.mean), "mean", options.mean, "finite");
+  return options;
+}
+
+Vector signal(Design design, const Matrix& features, const Vector& w) {
+  if (design != Design::nonlinear) return features * w;
+  return (features * w.asDiagonal()).array().sin().rowwise().sum();
+}
+
+/// Linked rows: features of both sides drawn together.
+Problem draw(Random& random, const SimulateOptions& options, const Vector& w) {
+  Problem problem;
+  const Matrix features = random.gaussian(options.rows, options.dim_x + options.dim_z, options.mean);
+  problem.x = features.leftCols(options.dim_x);
+  problem.z = features.rightCols(options.dim_z);
+  problem.y = signal(options.design, features, w);
+  for (Index row = 0; row < options.rows; ++row) problem.y(row, 0) += std::sqrt(options.noise) * random.gaussian();
+  return unshuffle::completed(std::move(problem));
+}
+
+/// permutation[i] = row of the shuffled z that belongs to response i.
+std::vector<Index> draw_permutation(Random& random, const SimulateOptions& options) {
+  std::vector<Index> permutation(static_cast<std::size_t>(options.rows));
+  std::iota(permutation.begin(), permutation.end(), Index{0});
+  std::vector<Index> moved = permutation;
+  random.shuffle(moved);
+  moved.resize(static_cast<std::size_t>(std::lround(options.shuffle * static_cast<double>(options.rows))));
+  std::vector<Index> places = moved;
+  random.shuffle(places);
+  for (std::size_t at = 0; at < moved.size(); ++at) permutation[static_cast<std::size_t>(moved[at])] = places[at];
+  return permutation;
+}
+
+Matrix design_matrix(const Problem& problem, const Matrix& z) {
+  Matrix design(problem.responses(), problem.x.cols() + z.cols() + 1);
+  design << problem.x, z, Vector::Ones(problem.responses());
+  return design;
+}
+
+void add_columns(Table& table, const Matrix& values, const std::vector<std::string>& names) {
+  table.rows = values.rows();
+  for (Index column = 0; column < values.cols(); ++column) {
+    Column added{.name = names[static_cast<std::size_t>(column)]};
+    added.numbers.assign(values.col(column).begin(), values.col(column).end());
+    table.columns.push_back(std::move(added));
+  }
+}
+
+std::string truth_json(const Simulation& simulation) {
+  const SimulateOptions& options = simulation.options;
+  nlohmann::ordered_json truth;
+  truth["design"] = name_of(options.design);
+  truth["model"] = options.design == Design::nonlinear ? "sine" : "linear";
+  auto& coefficients = truth["coefficients"] = nlohmann::ordered_json::object();
+  Index at = 0;
+  for (const auto* names : {&simulation.problem.x_names, &simulation.problem.z_names}) {
+    for (const std::string& name : *names) coefficients[name] = simulation.coefficients[at++];
+  }
+  truth["intercept"] = 0.0;
+  truth["noise_variance"] = options.noise;
+  if (options.design != Design::nonlinear) {
+    truth["oracle_test_error"] = least_squares_test_error(simulation, true);
+    truth["ls_test_error"] = least_squares_test_error(simulation, false);
+  }
+  truth["permutation"] = simulation.permutation;
+  truth["seed"] = options.seed;
+  auto& said = truth["options"] = {{"n", options.rows},          {"dim_x", options.dim_x}, {"dim_z", options.dim_z},
+                                   {"shuffle", options.shuffle}, {"noise", options.noise}, {"mean", options.mean}};
+  said["snr"] = options.snr >= 0 ? nlohmann::ordered_json(options.snr) : nlohmann::ordered_json(nullptr);
+  truth["version"] = version;
+  return truth.dump(2) + "\n";
+}
+
+}  // namespace
+
+Simulation simulate(const SimulateOptions& options) {
+  Simulation simulation;
+  simulation.options = completed(options);
+  SimulateOptions& chosen = simulation.options;
+  Random random(chosen.seed);
+  simulation.coefficients = random.gaussian(chosen.dim_x + chosen.dim_z, 1, 0).col(0);
+  if (chosen.snr >= 0) chosen.noise = simulation.coefficients.squaredNorm() / chosen.snr;
+  simulation.problem = draw(random, chosen, simulation.coefficients);
+  simulation.permutation = draw_permutation(random, chosen);
+  const Matrix linked_z = simulation.problem.z;
+  for (Index row = 0; row < chosen.rows; ++row) {
+    simulation.problem.z.row(simulation.permutation[static_cast<std::size_t>(row)]) = linked_z.row(row);
+  }
+  simulation.test = draw(random, chosen, simulation.coefficients);
+  return simulation;
+}
+
+double least_squares_test_error(const Simulation& simulation, bool linked) {
+  const Problem& train = simulation.problem;
+  Matrix z = train.z;
+  if (linked) {
+    for (Index row = 0; row < z.rows(); ++row) {
+      z.row(row) = train.z.row(simulation.permutation[static_cast<std::size_t>(row)]);
+    }
+  }
+  const Vector w = design_matrix(train, z).colPivHouseholderQr().solve(train.y.col(0));
+  const Vector y = simulation.test.y.col(0);
+  const Vector residual = design_matrix(simulation.test, simulation.test.z) * w - y;
+  return residual.squaredNorm() / (y.array() - y.mean()).matrix().squaredNorm();
+}
+
+void write_simulation(const Simulation& simulation, const std::string& directory) {
+  std::error_code failure;
+  std::filesystem::create_directories(directory, failure);
+  if (failure) throw SystemFailure(fmt::format("{}: cannot be made: {}", directory, failure.message()));
+  const Problem& train = simulation.problem;
+  const Problem& test = simulation.test;
+  Table responses;
+  add_columns(responses, train.x, train.x_names);
+  add_columns(responses, train.y, train.y_names);
+  Table features;
+  add_columns(features, train.z, train.z_names);
+  Table tests;
+  add_columns(tests, test.x, test.x_names);
+  add_columns(tests, test.z, test.z_names);
+  add_columns(tests, test.y, test.y_names);
+  const std::filesystem::path folder(directory);
+  write_whole_file((folder / "responses.csv").string(), to_csv(responses));
+  write_whole_file((folder / "features.csv").string(), to_csv(features));
+  write_whole_file((folder / "test.csv").string(), to_csv(tests));
+  write_whole_file((folder / "truth.json").string(), truth_json(simulation));
+}
+
+}  // namespace unshuffle

@@ -1,0 +1,49 @@
+#include "fit/batch.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace unshuffle {
+
+namespace {
+
+void draw_from(const std::vector<Index>& rows, double share, RandomStream& random, std::vector<Index>& drawn) {
+  const auto count = static_cast<Index>(std::ceil(share * double(rows.size()) - 1e-9));
+  for (const Index k : sample_rows(Index(rows.size()), count, random)) drawn.push_back(rows[std::size_t(k)]);
+}
+
+}  // namespace
+
+Problem draw_batch(const Problem& problem, Index rows, RandomStream& random) {
+  const double response_share = std::min(1.0, double(rows) / double(problem.responses()));
+  const double feature_share = std::min(1.0, double(rows) / double(problem.features()));
+  std::vector<Index> responses;
+  std::vector<Index> features;
+  for (const Block& block : blocks_of(problem)) {
+    draw_from(block.response_rows, response_share, random, responses);
+    draw_from(block.feature_rows, feature_share, random, features);
+  }
+  Problem batch;
+  batch.y = problem.y(responses, Eigen::all);
+  if (problem.x.cols() > 0) batch.x = problem.x(responses, Eigen::all);
+  batch.z = problem.z(features, Eigen::all);
+  if (problem.response_weights.size() > 0) batch.response_weights = problem.response_weights(responses);
+  if (problem.feature_weights.size() > 0) batch.feature_weights = problem.feature_weights(features);
+  if (!problem.response_groups.empty()) {
+    for (const Index i : responses) batch.response_groups.push_back(problem.response_groups[std::size_t(i)]);
+    for (const Index j : features) batch.feature_groups.push_back(problem.feature_groups[std::size_t(j)]);
+  }
+  batch.y_names = problem.y_names;
+  batch.x_names = problem.x_names;
+  batch.z_names = problem.z_names;
+  return completed(std::move(batch));
+}
+
+Evaluation evaluate_batch(const Problem& problem, const Model& bound, const EvaluatorOptions& options,
+                          const VectorRef& w, Index rows, RandomStream& random) {
+  const Problem batch = draw_batch(problem, rows, random);
+  Evaluator evaluator(batch, bound, options);
+  return evaluator.evaluate(w);
+}
+
+}  // namespace unshuffle

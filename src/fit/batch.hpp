@@ -1,0 +1,16 @@
+// Mini-batches: the objective of a few rows drawn from either side.
+#pragma once
+
+#include "fit/random.hpp"
+#include "unshuffle/gradient/evaluator.hpp"
+
+namespace unshuffle {
+
+/// About `rows` rows of either side, group by group in proportion, as a problem of its own.
+[[nodiscard]] Problem draw_batch(const Problem& problem, Index rows, RandomStream& random);
+
+/// Objective and gradient of a fresh batch at w, as sums over the batch's rows (the paper's learning rates mean those).
+[[nodiscard]] Evaluation evaluate_batch(const Problem& problem, const Model& bound, const EvaluatorOptions& options,
+                                        const VectorRef& w, Index rows, RandomStream& random);
+
+}  // namespace unshuffle

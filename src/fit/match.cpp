@@ -1,0 +1,103 @@
+#include "unshuffle/fit/match.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <variant>
+
+#include "unshuffle/fit/assignment.hpp"
+
+namespace unshuffle {
+
+namespace {
+
+// A pair whose plan mass is below this share of both rows' masses is outside the plan's support.
+constexpr double negligible = 1e-9;
+
+struct Matcher {
+  Evaluator& evaluator;
+  const Problem& problem;
+  const Model& model;
+  const VectorRef& w;
+  SoftLinks links;
+  Vector t;  ///< y - g(x), sorted backend only.
+  Vector s;  ///< h(z).
+
+  Matcher(Evaluator& evaluator_, const Problem& problem_, const Model& model_, const VectorRef& w_)
+      : evaluator(evaluator_), problem(problem_), model(model_), w(w_), links(evaluator.links(w)) {
+    if (evaluator.backend() != Backend::sorted) return;
+    const AdditiveModel& additive = *model.additive();
+    t = problem.y.col(0);
+    if (problem.x.cols() > 0) t -= additive.part(Side::response, model.basis(Side::response, problem.x), w).col(0);
+    s = additive.part(Side::feature, model.basis(Side::feature, problem.z), w).col(0);
+  }
+
+  /// Rows of one side that take part: all of them unless the side's policy lets rows go unmatched.
+  [[nodiscard]] std::vector<Index> kept(const std::vector<Index>& rows, Side side) const {
+    const auto& policy = side == Side::response ? evaluator.options().response_side : evaluator.options().feature_side;
+    if (std::holds_alternative<transport::Exact>(policy)) return rows;
+    const Vector& mass = side == Side::response ? links.response_mass : links.feature_mass;
+    std::vector<Index> stay;
+    std::copy_if(rows.begin(), rows.end(), std::back_inserter(stay), [&](Index row) { return mass(row) >= 0.5; });
+    return stay;
+  }
+
+  [[nodiscard]] double row_mass(Index i) const { return problem.response_weights(i) * links.response_mass(i); }
+  [[nodiscard]] double column_mass(Index j) const { return problem.feature_weights(j) * links.feature_mass(j); }
+
+  [[nodiscard]] std::vector<Index> assign_block(const std::vector<Index>& rows,
+                                                const std::vector<Index>& columns) const {
+    if (evaluator.backend() == Backend::sorted) return assign_on_line(t(rows), s(columns));
+    Matrix cost(Index(rows.size()), Index(columns.size()));
+    for (std::size_t j = 0; j < columns.size(); ++j) {
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        const double mass = evaluator.plan_entry(rows[i], columns[j]);
+        const bool possible = mass >= negligible * std::min(row_mass(rows[i]), column_mass(columns[j]));
+        cost(Index(i), Index(j)) =
+            possible ? evaluator.cost_entry(rows[i], columns[j]) : std::numeric_limits<double>::infinity();
+      }
+    }
+    return assign(cost).column_of_row;
+  }
+
+  [[nodiscard]] double probability(Index i, Index j) const {
+    const double whole = std::max(row_mass(i), column_mass(j));
+    return whole > 0 ? std::clamp(evaluator.plan_entry(i, j) / whole, 0.0, 1.0) : 0.0;
+  }
+};
+
+std::vector<Index> missing(const std::vector<char>& taken) {
+  std::vector<Index> rows;
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    if (taken[i] == 0) rows.push_back(Index(i));
+  }
+  return rows;
+}
+
+}  // namespace
+
+Matching match(Evaluator& evaluator, const Problem& problem, const Model& model, const VectorRef& w) {
+  const Matcher matcher(evaluator, problem, model, w);
+  Matching matching;
+  std::vector<char> response_taken(std::size_t(problem.responses()), 0);
+  std::vector<char> feature_taken(std::size_t(problem.features()), 0);
+  for (const Block& block : blocks_of(problem)) {
+    const auto rows = matcher.kept(block.response_rows, Side::response);
+    const auto columns = matcher.kept(block.feature_rows, Side::feature);
+    if (rows.empty() || columns.empty()) continue;
+    const auto partner = matcher.assign_block(rows, columns);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (partner[i] < 0) continue;
+      const Index column = columns[std::size_t(partner[i])];
+      matching.pairs.push_back({rows[i], column, matcher.probability(rows[i], column)});
+      response_taken[std::size_t(rows[i])] = 1;
+      feature_taken[std::size_t(column)] = 1;
+    }
+  }
+  std::sort(matching.pairs.begin(), matching.pairs.end(),
+            [](const Match& a, const Match& b) { return a.response_row < b.response_row; });
+  matching.unmatched_responses = missing(response_taken);
+  matching.unmatched_features = missing(feature_taken);
+  return matching;
+}
+
+}  // namespace unshuffle

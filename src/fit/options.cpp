@@ -1,0 +1,63 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "unshuffle/error.hpp"
+#include "unshuffle/fit/fit.hpp"
+
+namespace unshuffle {
+
+namespace {
+
+void require(bool holds, const char* option, double value, const char* constraint) {
+  if (!holds) throw InvalidInput(fmt::format("{} = {} must be {}", option, value, constraint));
+}
+
+bool positive(double value) { return value > 0 && std::isfinite(value); }
+
+transport::MarginalPolicy ball(double rho, double unmatched, Index rows) {
+  transport::Ball policy;
+  policy.spread = rho >= 0 ? rho * static_cast<double>(rows) : unmatched / (1 - unmatched);
+  return policy;
+}
+
+}  // namespace
+
+void validate(const FitOptions& options) {
+  require(positive(options.epsilon.value), "epsilon", options.epsilon.value, "> 0");
+  require(options.epsilon_start == 0 || positive(options.epsilon_start), "epsilon_start", options.epsilon_start,
+          "0 (off) or > 0");
+  if (options.method == Method::robot_robust) {
+    require(options.unmatched > 0 && options.unmatched < 1, "unmatched", options.unmatched, "> 0 and < 1");
+    require(options.rho1 != 0 && !std::isnan(options.rho1), "rho1", options.rho1, "> 0, or negative to use unmatched");
+    require(options.rho2 != 0 && !std::isnan(options.rho2), "rho2", options.rho2, "> 0, or negative to use unmatched");
+  }
+  require(options.starts >= 0, "starts", options.starts, ">= 0");
+  require(options.start_confidence >= 0 && options.start_confidence < 1, "start_confidence", options.start_confidence,
+          ">= 0 and < 1");
+  require(options.max_iterations >= 0, "max_iterations", options.max_iterations, ">= 0");
+  require(positive(options.learning_rate), "learning_rate", options.learning_rate, "> 0");
+  require(options.momentum >= 0 && options.momentum < 1, "momentum", options.momentum, ">= 0 and < 1");
+  require(options.batch >= 0, "batch", static_cast<double>(options.batch), ">= 0");
+  require(options.batch == 0 || options.optimizer == Optimizer::momentum || options.optimizer == Optimizer::adam,
+          "batch", static_cast<double>(options.batch), "0 unless the optimizer is momentum or adam");
+  require(positive(options.tolerance), "tolerance", options.tolerance, "> 0");
+  require(positive(options.gradient_tolerance), "gradient_tolerance", options.gradient_tolerance, "> 0");
+  require(options.threads >= 0, "threads", options.threads, ">= 0");
+}
+
+EvaluatorOptions evaluator_options(const FitOptions& options, const Problem& problem) {
+  EvaluatorOptions made;
+  made.objective = options.objective;
+  made.epsilon = options.epsilon;
+  made.tolerance = options.tolerance;
+  made.backend = options.backend;
+  made.threads = options.threads;
+  if (options.method == Method::robot_robust) {
+    made.response_side = ball(options.rho1, options.unmatched, problem.responses());
+    made.feature_side = ball(options.rho2, options.unmatched, problem.features());
+  }
+  return made;
+}
+
+}  // namespace unshuffle

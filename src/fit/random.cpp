@@ -1,0 +1,28 @@
+#include "fit/random.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <unordered_set>
+
+namespace unshuffle {
+
+std::vector<Index> sample_rows(Index total, Index count, RandomStream& random) {
+  std::vector<Index> rows;
+  if (count >= total) {
+    rows.resize(static_cast<std::size_t>(total));
+    std::iota(rows.begin(), rows.end(), Index{0});
+    return rows;
+  }
+  // Floyd's algorithm: each subset equally likely, memory for the sample only.
+  std::unordered_set<Index> taken;
+  for (Index last = total - count; last < total; ++last) {
+    const Index candidate = random.below(last + 1);
+    const Index row = taken.contains(candidate) ? last : candidate;
+    taken.insert(row);
+    rows.push_back(row);
+  }
+  for (std::size_t i = rows.size(); i > 1; --i) std::swap(rows[i - 1], rows[std::size_t(random.below(Index(i)))]);
+  return rows;
+}
+
+}  // namespace unshuffle

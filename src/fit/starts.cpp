@@ -1,0 +1,228 @@
+#include "fit/starts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "fit/linked.hpp"
+#include "fit/random.hpp"
+#include "fit/ransac.hpp"
+#include "unshuffle/error.hpp"
+
+namespace unshuffle {
+
+namespace {
+
+constexpr int default_starts = 8;
+
+// Streams of random numbers; starts count from zero, so their streams do not meet these.
+constexpr std::uint64_t pairing_stream = 1ULL << 40U;
+constexpr std::uint64_t least_squares_stream = 1ULL << 41U;
+
+/// Row i beside row i where both may match, for as many rows as both tables have.
+LinkedRows linked_in_order(const Problem& problem, const Model& bound) {
+  const Index both = std::min(problem.responses(), problem.features());
+  std::vector<Index> rows;
+  rows.reserve(std::size_t(both));
+  for (Index i = 0; i < both; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    if (problem.response_groups.empty() || problem.response_groups[at] == problem.feature_groups[at]) {
+      rows.push_back(i);
+    }
+  }
+  return link(problem, bound, rows, rows);
+}
+
+LinkedRows paired_at_random(const Problem& problem, const Model& bound, Index count) {
+  RandomStream random(0, pairing_stream);
+  std::vector<Index> responses;
+  std::vector<Index> features;
+  for (Index k = 0; k < count; ++k) {
+    responses.push_back(random.below(problem.responses()));
+    features.push_back(random.below(problem.features()));
+  }
+  return link(problem, bound, responses, features);
+}
+
+double spread_of(const Matrix& y) {
+  const double spread = (y.rowwise() - y.colwise().mean()).norm() / std::sqrt(double(y.size()));
+  return spread > 0 ? spread : 1.0;
+}
+
+/// Mean and standard deviation of a Jacobian column over the output it belongs to.
+struct ColumnSpread {
+  double mean = 0;
+  double sd = 0;
+  double size = 0;  ///< Root mean square.
+};
+ColumnSpread spread_of_column(const Eigen::Ref<const Vector>& column, Index rows) {
+  ColumnSpread widest;
+  for (Index begin = 0; begin < column.size(); begin += rows) {
+    const auto part = column.segment(begin, rows);
+    const double size = std::sqrt(part.squaredNorm() / double(rows));
+    if (size <= widest.size) continue;
+    const double mean = part.mean();
+    widest = {mean, std::sqrt(std::max(0.0, size * size - mean * mean)), size};
+  }
+  return widest;
+}
+
+// Coefficients N(0, 1) in units of 1/(spread of their column), rescaled so that predictions vary like y; columns that
+// do not vary (the intercept) take up the difference of the means.
+Start random_start(const Problem& problem, const Model& bound, RandomStream random) {
+  const LinkedRows rows = paired_at_random(problem, bound, 2000);
+  Vector w = Vector::NullaryExpr(bound.parameters(), [&] { return random.normal(); });
+  const Matrix jacobian = linked_jacobian(bound, rows, w);
+  std::vector<ColumnSpread> spreads;
+  for (Index k = 0; k < w.size(); ++k) {
+    spreads.push_back(spread_of_column(jacobian.col(k), rows.size()));
+    const ColumnSpread& s = spreads.back();
+    const bool varies = s.sd > 1e-9 * s.size;
+    if (varies && bound.linear_in_parameters()) w(k) /= s.sd;
+    if (!varies) w(k) = 0;
+  }
+  if (!bound.linear_in_parameters()) return {"random", w, {}, 0};
+
+  const double predicted = spread_of(predict_pairs(bound, rows.x, rows.z, w));
+  w *= spread_of(rows.y) / predicted;
+  const Matrix rest = residuals(bound, rows, w);
+  for (Index k = 0; k < w.size(); ++k) {
+    const ColumnSpread& s = spreads[std::size_t(k)];
+    if (s.sd > 1e-9 * s.size || s.size == 0) continue;
+    w(k) = rest.reshaped().dot(jacobian.col(k)) / jacobian.col(k).squaredNorm();
+  }
+  return {"random", w, {}, 0};
+}
+
+// Models linear in w have one least-squares fit; others are tried from several points.
+Start least_squares_start(const Problem& problem, const Model& bound, std::uint64_t seed) {
+  const LinkedRows rows = linked_in_order(problem, bound);
+  LeastSquares best = least_squares(bound, rows, Vector::Zero(bound.parameters()));
+  if (!bound.linear_in_parameters()) {
+    for (std::uint64_t trial = 0; trial < 10; ++trial) {
+      const Start from = random_start(problem, bound, RandomStream(seed, least_squares_stream + trial));
+      LeastSquares other = least_squares(bound, rows, from.parameters);
+      if (other.squares < best.squares) best = std::move(other);
+    }
+  }
+  return {"least squares", best.parameters, {}, 0};
+}
+
+Start ransac_start(const LinkedRows& rows, const Model& bound, std::uint64_t seed, std::uint64_t stream) {
+  const Consensus found = ransac(bound, rows, RandomStream(seed, stream));
+  if (!found.significant()) return {"ransac without consensus", found.parameters, {}, 0};
+  return {"ransac", found.parameters, found.covariance, found.noise_sd};
+}
+
+/// Every group's mean rows, linked; empty when there are fewer groups than parameters to find.
+LinkedRows group_means(const Problem& problem, const Model& bound, Vector& rows_per_group) {
+  const std::vector<Block> blocks = blocks_of(problem);
+  LinkedRows means;
+  if (Index(blocks.size()) * problem.outputs() < bound.parameters()) return means;
+  const Matrix x = problem.x.cols() > 0 ? bound.basis(Side::response, problem.x) : Matrix();
+  const Matrix z = bound.basis(Side::feature, problem.z);
+  const auto groups = static_cast<Index>(blocks.size());
+  means.x = Matrix::Zero(x.cols() > 0 ? groups : 0, x.cols());
+  means.z = Matrix::Zero(groups, z.cols());
+  means.y = Matrix::Zero(groups, problem.outputs());
+  rows_per_group.resize(groups);
+  for (Index g = 0; g < groups; ++g) {
+    const Block& block = blocks[std::size_t(g)];
+    const double responses = double(block.response_rows.size());
+    const double features = double(block.feature_rows.size());
+    for (const Index i : block.response_rows) {
+      means.y.row(g) += problem.y.row(i) / responses;
+      if (x.cols() > 0) means.x.row(g) += x.row(i) / responses;
+    }
+    for (const Index j : block.feature_rows) means.z.row(g) += z.row(j) / features;
+    rows_per_group(g) = std::min(responses, features);
+  }
+  return means;
+}
+
+void add_group_means(const Problem& problem, const Model& bound, std::vector<Start>& starts) {
+  if (problem.response_groups.empty() || !bound.linear_in_parameters()) return;
+  Vector weights;
+  const LinkedRows means = group_means(problem, bound, weights);
+  if (means.size() == 0) return;
+  const auto solved = least_squares(bound, means, Vector::Zero(bound.parameters()), weights);
+  starts.push_back({"group means", solved.parameters, {}, 0});
+}
+
+Start user_start(const Model& bound, const FitOptions& options) {
+  if (options.start.size() != bound.parameters()) {
+    throw InvalidInput(
+        fmt::format("start has {} values; {} parameters were expected", options.start.size(), bound.parameters()));
+  }
+  if (!options.start.allFinite()) throw InvalidInput("start must hold finite numbers only");
+  return {"user", options.start, {}, 0};
+}
+
+std::vector<Start> automatic_starts(const Problem& problem, const Model& bound, const FitOptions& options) {
+  std::vector<Start> starts;
+  if (options.row_hint) starts.push_back(ransac_start(linked_in_order(problem, bound), bound, options.seed, 0));
+  const bool trusted = !starts.empty() && starts.front().covariance.size() > 0;
+  if (!trusted) {
+    add_group_means(problem, bound, starts);
+    if (problem.responses() == problem.features()) starts.push_back(least_squares_start(problem, bound, options.seed));
+  }
+  const int wanted = options.starts > 0 ? options.starts : trusted ? 1 : default_starts;
+  for (auto k = std::uint64_t(starts.size()); int(starts.size()) < wanted; ++k) {
+    starts.push_back(random_start(problem, bound, RandomStream(options.seed, k)));
+  }
+  return starts;
+}
+
+}  // namespace
+
+std::vector<Start> make_starts(const Problem& problem, const Model& bound, const FitOptions& options) {
+  const auto count = std::uint64_t(std::max(1, options.starts > 0 ? options.starts : default_starts));
+  std::vector<Start> starts;
+  switch (options.start_kind) {
+    case StartKind::automatic:
+      return automatic_starts(problem, bound, options);
+    case StartKind::least_squares:
+      if (problem.responses() != problem.features()) {
+        throw InvalidInput(fmt::format("start = least squares needs tables of equal length; {} and {} rows were given",
+                                       problem.responses(), problem.features()));
+      }
+      return {least_squares_start(problem, bound, options.seed)};
+    case StartKind::ransac: {
+      const LinkedRows rows = linked_in_order(problem, bound);
+      for (std::uint64_t k = 0; k < (options.starts > 0 ? count : 1); ++k) {
+        starts.push_back(ransac_start(rows, bound, options.seed, k));
+      }
+      return starts;
+    }
+    case StartKind::group_means:
+      add_group_means(problem, bound, starts);
+      if (starts.empty()) {
+        throw InvalidInput(
+            "start = group means needs groups, at least as many as parameters, and a model linear in them");
+      }
+      return starts;
+    case StartKind::random:
+      for (std::uint64_t k = 0; k < count; ++k) {
+        starts.push_back(random_start(problem, bound, RandomStream(options.seed, k)));
+      }
+      return starts;
+    case StartKind::user:
+      return {user_start(bound, options)};
+  }
+  return starts;
+}
+
+Vector natural_steps(const Problem& problem, const Model& bound, const VectorRef& w) {
+  const LinkedRows rows = paired_at_random(problem, bound, 500);
+  const Matrix jacobian = linked_jacobian(bound, rows, w);
+  const double spread = spread_of(rows.y);
+  Vector steps(w.size());
+  for (Index k = 0; k < w.size(); ++k) {
+    const double size = spread_of_column(jacobian.col(k), rows.size()).size;
+    steps(k) = size > 0 && std::isfinite(size) ? spread / size : 1.0;
+  }
+  return steps;
+}
+
+}  // namespace unshuffle

@@ -1,0 +1,236 @@
+#include "unshuffle/report/json.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "unshuffle/error.hpp"
+#include "unshuffle/version.hpp"
+
+namespace unshuffle {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Parameters that are not intercepts, by name.
+Json coefficients_of(const std::vector<std::string>& names, const Vector& values) {
+  Json object = Json::object();
+  for (std::size_t at = 0; at < names.size(); ++at) {
+    if (!is_intercept(names[at])) object[names[at]] = values[static_cast<Index>(at)];
+  }
+  return object;
+}
+
+/// A number for one output, an object response → value for several, 0 without intercept.
+Json intercept_of(const std::vector<std::string>& names, const Vector& values) {
+  Json several = Json::object();
+  for (std::size_t at = 0; at < names.size(); ++at) {
+    if (names[at] == "intercept") return values[static_cast<Index>(at)];
+    if (!is_intercept(names[at])) continue;
+    several[names[at].substr(0, names[at].rfind(':'))] = values[static_cast<Index>(at)];
+  }
+  return several.empty() ? Json(0.0) : several;
+}
+
+Json std_errors_of(const Fit& fit) {
+  Json object = Json::object();
+  for (std::size_t at = 0; at < fit.names.size(); ++at) {
+    const auto row = static_cast<Index>(at);
+    // JSON has no NaN; the writer turns it into null.
+    object[fit.names[at]] = row < fit.std_errors.size() ? Json(fit.std_errors[row]) : Json(nullptr);
+  }
+  return object;
+}
+
+Json identifiable_of(const Fit& fit) {
+  Json alternatives = Json::array();
+  for (const Candidate& other : alternative_optima(fit)) {
+    alternatives.push_back({{"start", other.start},
+                            {"objective", other.objective},
+                            {"coefficients", coefficients_of(fit.names, other.parameters)},
+                            {"intercept", intercept_of(fit.names, other.parameters)}});
+  }
+  return {{"verdict", "not assessed"},
+          {"note", "this version does not judge identifiability; alternatives are other optima its starts ended in"},
+          {"alternatives", alternatives}};
+}
+
+Json body_of(const Fit& fit) {
+  Json out;
+  out["status"] = name_of(fit.status);
+  out["message"] = fit.message;
+  out["method"] = name_of(fit.method);
+  out["model"] = fit.model;
+  out["coefficients"] = coefficients_of(fit.names, fit.parameters);
+  out["intercept"] = intercept_of(fit.names, fit.parameters);
+  out["std_errors"] = std_errors_of(fit);
+  if (!fit.std_error_note.empty()) out["std_error_note"] = fit.std_error_note;
+  out["objective"] = fit.objective;
+  out["objective_kind"] = name_of(fit.objective_kind);
+  out["transport_cost"] = fit.transport_cost;
+  out["epsilon"] = {{"value", fit.epsilon}, {"relative", fit.epsilon_relative}};
+  out["marginal_error"] = fit.marginal_error;
+  out["compression_error"] = fit.compression_error;
+  out["noise_sd"] = fit.noise_sd;
+  out["matched_share"] = fit.matched_share;
+  out["identifiable"] = identifiable_of(fit);
+  out["backend"] = name_of(fit.backend);
+  out["responses"] = fit.responses;
+  out["features"] = fit.features;
+  out["iterations"] = fit.iterations;
+  out["evaluations"] = fit.evaluations;
+  out["starts"] = fit.candidates.size();
+  out["seconds"] = fit.seconds;
+  out["peak_memory_mb"] = fit.peak_memory_mb;
+  out["seed"] = fit.seed;
+  out["version"] = version;
+  return out;
+}
+
+/// Negative means not given.
+Json optional_number(double value) { return value >= 0 ? Json(value) : Json(nullptr); }
+
+Json context_of(const FitContext& context) {
+  Json groups = Json::array();
+  for (const GroupKey& key : context.columns.groups) groups.push_back({key.response_column, key.feature_column});
+  const std::vector<std::string> none;
+  return {{"columns",
+           {{"response", context.columns.response},
+            {"x", context.columns.x.value_or(none)},
+            {"z", context.columns.z.value_or(none)},
+            {"weights", context.columns.weights},
+            {"groups", groups}}},
+          {"one_table", context.one_table},
+          {"has_intercept", context.intercept},
+          {"model_state", context.model_state},
+          {"tolerance", context.tolerance},
+          {"unmatched", context.unmatched},
+          {"rho1", optional_number(context.rho1)},
+          {"rho2", optional_number(context.rho2)}};
+}
+
+Json parse(const std::string& text, const std::string& source) {
+  try {
+    Json parsed = Json::parse(text);
+    if (!parsed.is_object()) throw BadData(fmt::format("{}: a JSON object was expected", source));
+    return parsed;
+  } catch (const nlohmann::json::parse_error& error) {
+    throw BadData(fmt::format("{}: not JSON: byte {} cannot be understood", source, error.byte));
+  }
+}
+
+/// A key that must be there, as T; BadData naming it otherwise.
+template <class T>
+T get(const Json& object, const char* key, const std::string& source) {
+  const auto found = object.find(key);
+  if (found == object.end()) throw BadData(fmt::format("{}: the key \"{}\" is missing", source, key));
+  try {
+    return found->template get<T>();
+  } catch (const nlohmann::json::exception&) {
+    throw BadData(fmt::format("{}: the key \"{}\" holds {}, which is not of the kind expected", source, key,
+                              found->dump().substr(0, 40)));
+  }
+}
+
+double number(const Json& value, const std::string& name, const std::string& source) {
+  if (value.is_number()) return value.get<double>();
+  throw BadData(fmt::format("{}: \"{}\" is {}; a number was expected", source, name, value.dump().substr(0, 40)));
+}
+
+NamedParameters parameters_of(const Json& object, const std::string& source) {
+  NamedParameters parameters;
+  const Json coefficients = get<Json>(object, "coefficients", source);
+  if (!coefficients.is_object()) throw BadData(fmt::format("{}: \"coefficients\" is not an object", source));
+  for (const auto& [name, value] : coefficients.items()) parameters.values[name] = number(value, name, source);
+  const auto intercept = object.find("intercept");
+  if (intercept == object.end() || intercept->is_null()) return parameters;
+  if (!intercept->is_object()) {
+    parameters.values["intercept"] = number(*intercept, "intercept", source);
+    return parameters;
+  }
+  for (const auto& [name, value] : intercept->items()) {
+    parameters.values[name + ":intercept"] = number(value, name, source);
+  }
+  return parameters;
+}
+
+FitContext context_from(const Json& object, const std::string& source) {
+  FitContext context;
+  const Json columns = get<Json>(object, "columns", source);
+  using Names = std::vector<std::string>;
+  context.columns.response = get<Names>(columns, "response", source);
+  context.columns.x = get<Names>(columns, "x", source);
+  context.columns.z = get<Names>(columns, "z", source);
+  context.columns.weights = get<std::string>(columns, "weights", source);
+  for (const auto& [left, right] : get<std::vector<std::pair<std::string, std::string>>>(columns, "groups", source)) {
+    context.columns.groups.push_back({left, right});
+  }
+  context.one_table = get<bool>(object, "one_table", source);
+  context.intercept = get<bool>(object, "has_intercept", source);
+  context.model_state = get<std::vector<double>>(object, "model_state", source);
+  context.tolerance = get<double>(object, "tolerance", source);
+  context.unmatched = get<double>(object, "unmatched", source);
+  const auto radius = [&](const char* key) {
+    return get<Json>(object, key, source).is_null() ? -1.0 : get<double>(object, key, source);
+  };
+  context.rho1 = radius("rho1");
+  context.rho2 = radius("rho2");
+  return context;
+}
+
+template <class Enum>
+Enum one_of(const Json& object, const char* key, std::initializer_list<Enum> values, const std::string& source) {
+  const auto word = get<std::string>(object, key, source);
+  for (const Enum value : values) {
+    if (word == name_of(value)) return value;
+  }
+  throw BadData(fmt::format("{}: the key \"{}\" holds \"{}\", which this version does not know", source, key, word));
+}
+
+}  // namespace
+
+std::string Fit::to_json() const { return body_of(*this).dump(2) + "\n"; }
+
+std::string to_json(const Fit& fit, const FitContext& context) {
+  Json out = body_of(fit);
+  out.update(context_of(context));
+  return out.dump(2) + "\n";
+}
+
+SavedFit fit_from_json(const std::string& text, const std::string& source) {
+  const Json object = parse(text, source);
+  SavedFit saved;
+  saved.parameters = parameters_of(object, source);
+  saved.context = context_from(object, source);
+  saved.model = get<std::string>(object, "model", source);
+  saved.method = one_of(object, "method", {Method::robot, Method::robot_robust}, source);
+  saved.objective = one_of(object, "objective_kind", {Objective::transport, Objective::entropic}, source);
+  saved.epsilon = get<double>(get<Json>(object, "epsilon", source), "value", source);
+  if (!(saved.epsilon > 0)) throw BadData(fmt::format("{}: epsilon = {} must be > 0", source, saved.epsilon));
+  return saved;
+}
+
+NamedParameters parameters_from_json(const std::string& text, const std::string& source) {
+  return parameters_of(parse(text, source), source);
+}
+
+Vector in_order(const NamedParameters& parameters, const std::vector<std::string>& names, const std::string& source) {
+  std::map<std::string, double> left = parameters.values;
+  Vector values(static_cast<Index>(names.size()));
+  for (std::size_t at = 0; at < names.size(); ++at) {
+    const auto found = left.find(names[at]);
+    if (found == left.end() && !is_intercept(names[at])) {
+      throw BadData(fmt::format("{}: the coefficient \"{}\" is missing", source, names[at]));
+    }
+    values[static_cast<Index>(at)] = found == left.end() ? 0.0 : found->second;
+    if (found != left.end()) left.erase(found);
+  }
+  for (const auto& [name, value] : left) {
+    // A fit without intercept says `"intercept": 0`.
+    if (is_intercept(name) && value == 0) continue;
+    throw BadData(fmt::format("{}: the model has no parameter \"{}\"", source, name));
+  }
+  return values;
+}
+
+}  // namespace unshuffle

@@ -1,0 +1,73 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "unshuffle/report/json.hpp"
+
+namespace unshuffle {
+namespace {
+
+constexpr int width = 78;
+
+std::string rule(char c) { return std::string(width, c) + "\n"; }
+
+std::string fact(std::string_view label, const std::string& value) { return fmt::format("{:<18}{}\n", label, value); }
+
+/// Coefficient, standard error and the 95 % interval of a normal approximation.
+std::string coefficient_row(const std::string& name, double value, double error, std::size_t name_width) {
+  if (!std::isfinite(error)) {
+    return fmt::format("{:<{}}{:>14.6g}{:>14}{:>14}{:>14}\n", name, name_width, value, "-", "-", "-");
+  }
+  constexpr double quantile = 1.959963984540054;
+  return fmt::format("{:<{}}{:>14.6g}{:>14.4g}{:>14.6g}{:>14.6g}\n", name, name_width, value, error,
+                     value - quantile * error, value + quantile * error);
+}
+
+std::string coefficient_table(const Fit& fit) {
+  std::size_t name_width = 12;
+  for (const std::string& name : fit.names) name_width = std::max(name_width, name.size() + 2);
+  std::string out =
+      fmt::format("{:<{}}{:>14}{:>14}{:>14}{:>14}\n", "", name_width, "coef", "std err", "[0.025", "0.975]");
+  out += rule('-');
+  for (std::size_t at = 0; at < fit.names.size(); ++at) {
+    const auto row = static_cast<Index>(at);
+    const double error = row < fit.std_errors.size() ? fit.std_errors[row] : std::nan("");
+    out += coefficient_row(fit.names[at], fit.parameters[row], error, name_width);
+  }
+  return out;
+}
+
+std::string identifiability(const Fit& fit) {
+  const auto others = alternative_optima(fit);
+  if (others.empty()) return "not assessed";
+  return fmt::format("not assessed; {} other {} found, the best with objective {:.6g}", others.size(),
+                     others.size() == 1 ? "optimum was" : "optima were", others.front().objective);
+}
+
+}  // namespace
+
+std::string Fit::summary() const {
+  std::string out = fmt::format("{:^{}}\n", "Regression with lost row links", width);
+  out += rule('=');
+  out += fact("Method", fmt::format("{}, model {}, {} backend", name_of(method), model, name_of(backend)));
+  out += fact("Rows", fmt::format("{} responses, {} features", responses, features));
+  out += rule('-');
+  out += coefficient_table(*this);
+  out += rule('-');
+  if (!std_error_note.empty()) out += fact("Standard errors", std_error_note);
+  out += fact("Matched share", fmt::format("{:.4f}", matched_share));
+  out += fact("Noise sd", fmt::format("{:.6g}", noise_sd));
+  out += fact("Epsilon", fmt::format("{:.4g} ({:.3g} of the largest cost)", epsilon, epsilon_relative));
+  out += fact("Objective", fmt::format("{:.8g} ({})", objective, name_of(objective_kind)));
+  out += fact("Convergence", fmt::format("{}: {}", name_of(status), message));
+  out += fact("Marginal error", fmt::format("{:.2g}", marginal_error));
+  out += fact("Identifiability", identifiability(*this));
+  out += fact("Starts", fmt::format("{}, {} iterations of the best, {} evaluations in all", candidates.size(),
+                                    iterations, evaluations));
+  out += fact("Time, memory", fmt::format("{:.3f} s, {:.0f} MB at the peak", seconds, peak_memory_mb));
+  out += rule('=');
+  return out;
+}
+
+}  // namespace unshuffle

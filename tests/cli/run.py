@@ -1,0 +1,438 @@
+"""The command line as users meet it: what it prints, its exit codes, and what it leaves on disk.
+
+Usage: run.py PROGRAM
+"""
+
+import csv
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = os.path.abspath(sys.argv.pop(1))
+
+
+# Under the address sanitizer a failed allocation has to look like one, not like a bug.
+os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":allocator_may_return_null=1"
+
+
+def run(*arguments, cwd=None, stdout=subprocess.PIPE):
+    return subprocess.run([PROGRAM, *map(str, arguments)], cwd=cwd, stdout=stdout, stderr=subprocess.PIPE, text=True,
+                          timeout=120)
+
+
+def read_rows(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def write(self, name, content):
+        with open(self.path(name), "w", newline="") as file:
+            file.write(content)
+        return name
+
+    def run_here(self, *arguments, **options):
+        return run(*arguments, cwd=self.folder.name, **options)
+
+    def succeed(self, *arguments):
+        done = self.run_here(*arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def refuse(self, exit_code, *arguments, says=(), creates=()):
+        """One line on stderr, the right exit code, nothing on stdout, no new file."""
+        before = sorted(os.listdir(self.folder.name))
+        done = self.run_here(*arguments)
+        self.assertEqual(done.returncode, exit_code, done.stderr)
+        self.assertEqual(done.stdout, "")
+        self.assertTrue(done.stderr.startswith("unshuffle: error: "), done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        for words in [says] if isinstance(says, str) else says:
+            self.assertIn(words, done.stderr)
+        self.assertEqual(sorted(os.listdir(self.folder.name)), sorted([*before, *creates]))
+
+    def make_sample(self, rows=80, seed=1):
+        """y = 1 + 2 a - 3 b + 0.5 c with a on the response side; a third of the rows of the other table shuffled."""
+        draw = random.Random(seed)
+        linked = []
+        for row in range(rows):
+            a, b, c = draw.gauss(0, 1), draw.gauss(0, 1), draw.gauss(1, 1)
+            linked.append((a, b, c, 1 + 2 * a - 3 * b + 0.5 * c + draw.gauss(0, 0.05), "NS"[row % 2]))
+        moved = list(range(0, rows, 3))
+        places = moved[:]
+        draw.shuffle(places)
+        order = list(range(rows))
+        for source, target in zip(moved, places):
+            order[target] = source
+        self.write("r.csv", "a,y,city\n" + "".join(f"{a!r},{y!r},{g}\n" for a, _, _, y, g in linked))
+        right = [linked[at] for at in order]
+        self.write("f.csv", "b,c,town\n" + "".join(f"{b!r},{c!r},{g}\n" for _, b, c, _, g in right))
+        self.write("t.csv", "a,b,c,y\n" + "".join(f"{a!r},{b!r},{c!r},{y!r}\n" for a, b, c, y, _ in linked))
+        self.write("w.json", json.dumps({"coefficients": {"a": 2, "b": -3, "c": 0.5}, "intercept": 1}))
+
+
+class Success(Case):
+    def test_fit_prints_a_table_and_writes_what_it_was_asked_for(self):
+        self.make_sample()
+        out = self.succeed("fit", "r.csv", "f.csv", "--response", "y", "--hint", "rows", "--out", "fit.json", "--pairs",
+                           "pairs.csv", "--trace", "trace.csv")
+        for words in ("coef", "std err", "[0.025", "intercept", "Convergence", "Wrote fit.json"):
+            self.assertIn(words, out)
+        with open(self.path("fit.json")) as file:
+            fit = json.load(file)
+        for key in ("status message method model coefficients std_errors intercept objective epsilon marginal_error "
+                    "noise_sd matched_share identifiable iterations seconds peak_memory_mb seed version").split():
+            self.assertIn(key, fit)
+        self.assertEqual(list(fit["coefficients"]), ["a", "b", "c"])
+        self.assertAlmostEqual(fit["coefficients"]["a"], 2, delta=0.1)
+        self.assertAlmostEqual(fit["coefficients"]["b"], -3, delta=0.1)
+        self.assertAlmostEqual(fit["coefficients"]["c"], 0.5, delta=0.1)
+        pairs = read_rows(self.path("pairs.csv"))
+        self.assertEqual(list(pairs[0]), ["response_row", "feature_row", "probability"])
+        self.assertEqual(len(pairs), 80)
+        self.assertEqual(len({pair["feature_row"] for pair in pairs}), 80)
+        self.assertGreater(len(read_rows(self.path("trace.csv"))), 0)
+
+    def test_text_columns_are_mentioned_on_stderr_and_not_when_quiet(self):
+        self.make_sample()
+        arguments = ("fit", "r.csv", "f.csv", "--response", "y", "--hint", "rows")
+        done = self.run_here(*arguments)
+        self.assertIn('note: r.csv: column "city" holds no numbers and is not used', done.stderr)
+        self.assertIn('note: f.csv: column "town"', done.stderr)
+        quiet = self.run_here(*arguments, "--quiet")
+        self.assertEqual((quiet.stdout, quiet.stderr), ("", ""))
+
+    def test_json_is_printed_alone(self):
+        self.make_sample()
+        fit = json.loads(self.succeed("fit", "r.csv", "f.csv", "--response", "y", "--hint", "rows", "--json"))
+        self.assertEqual(fit["method"], "robot")
+
+    def test_same_seed_same_numbers_for_any_number_of_threads(self):
+        self.make_sample()
+        fits = []
+        for threads in (1, 2, 2):
+            text = self.succeed("fit", "r.csv", "f.csv", "--response", "y", "--seed", 3, "--threads", threads, "--json")
+            fits.append(json.loads(text)["coefficients"])
+        self.assertEqual(fits[0], fits[1])
+        self.assertEqual(fits[1], fits[2])
+
+    def test_options_may_stand_before_the_files(self):
+        self.make_sample()
+        self.succeed("fit", "--response", "y", "--z", "b,c", "--hint", "rows", "r.csv", "f.csv")
+
+    def test_one_table_is_fitted_with_its_rows_as_a_hint(self):
+        self.make_sample()
+        self.succeed("fit", "t.csv", "--response", "y", "--out", "fit.json")
+        with open(self.path("fit.json")) as file:
+            fit = json.load(file)
+        self.assertEqual(fit["columns"]["z"], ["a", "b", "c"])
+        self.succeed("match", "fit.json", "t.csv", "--out", "pairs.csv")
+
+    def test_groups_robust_weights_and_models_are_accepted(self):
+        self.make_sample()
+        common = ("fit", "r.csv", "f.csv", "--response", "y", "--hint", "rows", "--json")
+        robust = json.loads(self.succeed(*common, "--robust", "--unmatched", 0.1))
+        self.assertEqual(robust["method"], "robot-robust")
+        self.succeed(*common, "--group", "city=town")
+        self.succeed(*common, "--objective", "entropic", "--epsilon", 1e-3)
+        no_intercept = json.loads(self.run_here(*common, "--no-intercept").stdout)
+        self.assertEqual(no_intercept["intercept"], 0)
+
+    def test_pairs_never_leave_their_group(self):
+        self.make_sample()
+        self.succeed("fit", "r.csv", "f.csv", "--response", "y", "--hint", "rows", "--group", "city=town", "--pairs",
+                     "pairs.csv")
+        city = [row["city"] for row in read_rows(self.path("r.csv"))]
+        town = [row["town"] for row in read_rows(self.path("f.csv"))]
+        pairs = [pair for pair in read_rows(self.path("pairs.csv")) if pair["response_row"] and pair["feature_row"]]
+        self.assertGreater(len(pairs), 0)
+        for pair in pairs:
+            self.assertEqual(city[int(pair["response_row"])], town[int(pair["feature_row"])])
+
+    def test_a_fit_is_good_for_predict_match_gradient_and_start(self):
+        self.make_sample()
+        self.succeed("fit", "r.csv", "f.csv", "--response", "y", "--hint", "rows", "--out", "fit.json")
+        predictions = list(csv.DictReader(self.succeed("predict", "fit.json", "t.csv").splitlines()))
+        truth = read_rows(self.path("t.csv"))
+        self.assertEqual(len(predictions), len(truth))
+        for prediction, row in zip(predictions, truth):
+            self.assertAlmostEqual(float(prediction["y"]), float(row["y"]), delta=0.5)
+        self.succeed("predict", "fit.json", "t.csv", "--out", "p.csv")
+        self.assertEqual(len(read_rows(self.path("p.csv"))), 80)
+        self.succeed("match", "fit.json", "r.csv", "f.csv")
+        self.assertEqual(len(read_rows(self.path("pairs.csv"))), 80)
+        self.succeed("gradient", "r.csv", "f.csv", "--response", "y", "--at", "fit.json")
+        self.succeed("fit", "r.csv", "f.csv", "--response", "y", "--start", "fit.json")
+
+    def test_spline_fits_predict_with_the_knots_they_were_fitted_with(self):
+        self.make_sample(rows=120)
+        done = self.run_here("fit", "r.csv", "f.csv", "--response", "y", "--hint", "rows", "--model", "spline:3", "--out",
+                             "fit.json")
+        self.assertIn(done.returncode, (0, 1), done.stderr)
+        whole = self.succeed("predict", "fit.json", "t.csv").splitlines()
+        with open(self.path("t.csv")) as file:
+            lines = file.readlines()
+        self.write("part.csv", "".join(lines[:5]))
+        part = self.succeed("predict", "fit.json", "part.csv").splitlines()
+        self.assertEqual(part, whole[:5])
+
+    def test_joined_tables_keep_cells_as_written(self):
+        self.make_sample()
+        self.succeed("fit", "r.csv", "f.csv", "--response", "y", "--hint", "rows", "--out", "fit.json")
+        self.succeed("match", "fit.json", "r.csv", "f.csv", "--join", "left", "--out", "joined.csv")
+        joined = read_rows(self.path("joined.csv"))
+        self.assertEqual(list(joined[0]), ["a", "y", "city", "b", "c", "town", "probability"])
+        self.assertEqual([row["y"] for row in joined], [row["y"] for row in read_rows(self.path("r.csv"))])
+
+    def test_gradient_prints_what_a_script_needs(self):
+        self.make_sample()
+        text = self.succeed("gradient", "r.csv", "f.csv", "--response", "y", "--at", "w.json", "--repeat", 3, "--json")
+        out = json.loads(text)
+        for key in "objective gradient marginal_error epsilon backend seconds_cold seconds_warm".split():
+            self.assertIn(key, out)
+        self.assertEqual(sorted(out["gradient"]), ["a", "b", "c", "intercept"])
+
+    def test_gradient_agrees_with_differences_of_the_objective(self):
+        self.make_sample()
+
+        def evaluate(b):
+            self.write("w.json", json.dumps({"coefficients": {"a": 1.5, "b": b, "c": 0.7}, "intercept": 0.9}))
+            return json.loads(self.succeed("gradient", "r.csv", "f.csv", "--response", "y", "--at", "w.json", "--repeat",
+                                           1, "--epsilon-abs", 0.05, "--tolerance", 1e-12, "--json"))
+
+        step = 1e-4
+        slope = (evaluate(-2.5 + step)["objective"] - evaluate(-2.5 - step)["objective"]) / (2 * step)
+        self.assertAlmostEqual(evaluate(-2.5)["gradient"]["b"] / slope, 1, delta=1e-5)
+
+    def test_simulate_writes_a_sample_that_can_be_fitted(self):
+        self.succeed("simulate", "linear", "--n", 60, "--shuffle", 0.3, "--seed", 2, "--out", "s")
+        self.assertEqual(sorted(os.listdir(self.path("s"))),
+                         ["features.csv", "responses.csv", "test.csv", "truth.json"])
+        with open(self.path("s/truth.json")) as file:
+            truth = json.load(file)
+        self.assertEqual(list(truth["coefficients"]), ["x1", "x2", "z1", "z2", "z3"])
+        self.assertLess(truth["oracle_test_error"], truth["ls_test_error"])
+        self.succeed("fit", "s/responses.csv", "s/features.csv", "--response", "y", "--hint", "rows", "--out", "fit.json")
+        self.succeed("predict", "fit.json", "s/test.csv", "--out", "p.csv")
+
+    def test_simulate_is_reproducible(self):
+        self.succeed("simulate", "sensing", "--n", 50, "--seed", 5, "--out", "a")
+        self.succeed("simulate", "sensing", "--n", 50, "--seed", 5, "--out", "b")
+        for name in os.listdir(self.path("a")):
+            with open(self.path("a/" + name)) as one, open(self.path("b/" + name)) as two:
+                self.assertEqual(one.read(), two.read())
+
+    def test_info_and_help_teach(self):
+        self.assertIn("version", self.succeed("info"))
+        json.loads(self.succeed("info", "--json"))
+        self.assertIn("Exit codes", self.succeed("--help"))
+        for command in "fit predict match simulate gradient info".split():
+            self.assertIn("Example", self.succeed(command, "--help"))
+
+    def test_a_fit_that_did_not_converge_is_written_and_exits_with_1(self):
+        self.make_sample()
+        done = self.run_here("fit", "r.csv", "f.csv", "--response", "y", "--optimizer", "momentum", "--max-iterations", 1,
+                             "--start", "random", "--out", "fit.json")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertTrue(os.path.exists(self.path("fit.json")))
+
+
+class BadUsage(Case):
+    def setUp(self):
+        super().setUp()
+        self.make_sample(rows=20)
+
+    def refuse_fit(self, *options, says):
+        self.refuse(2, "fit", "r.csv", "f.csv", "--response", "y", "--out", "fit.json", *options, says=says)
+
+    def test_no_command(self):
+        self.refuse(2)
+
+    def test_unknown_command_option_and_choice(self):
+        self.refuse(2, "frobnicate")
+        self.refuse_fit("--frobnicate", says="--frobnicate")
+        self.refuse_fit("--method", "magic", says="magic")
+        self.refuse_fit("--backend", "magic", says="magic")
+        self.refuse_fit("--model", "magic", says="magic")
+        self.refuse_fit("--model", "spline:x", says="spline:x")
+
+    def test_what_this_version_does_not_have_is_refused(self):
+        self.refuse_fit("--method", "auto", says="auto")
+        self.refuse_fit("--known", "pairs.csv", says="--known")
+        self.refuse_fit("--report", "report.html", says="--report")
+        self.refuse(2, "simulate", "cytometry", "--out", "s", says="cytometry")
+
+    def test_missing_response(self):
+        self.refuse(2, "fit", "r.csv", "f.csv", says="--response")
+
+    def test_negative_zero_and_unreadable_epsilon(self):
+        self.refuse_fit("--epsilon", "-1", says="--epsilon = -1 must be > 0")
+        self.refuse_fit("--epsilon", "0", says="--epsilon = 0 must be > 0")
+        self.refuse_fit("--epsilon", "nan", says="--epsilon = nan must be > 0")
+        self.refuse_fit("--epsilon", "small", says="--epsilon small: auto or a number > 0 was expected")
+        self.refuse_fit("--epsilon-abs", "-2", says="--epsilon-abs = -2 must be > 0")
+        self.refuse_fit("--epsilon-abs", "1", "--epsilon", "1", says="excludes")
+        self.refuse_fit("--epsilon-start", "1e-9", says="--epsilon-start = 1e-09 must be above")
+
+    def test_numbers_out_of_range(self):
+        self.refuse_fit("--robust", "--unmatched", "1", says="--unmatched = 1 must be")
+        self.refuse_fit("--robust", "--rho1", "-1", says="--rho1 = -1 must be > 0")
+        self.refuse_fit("--threads", "-1", says="--threads = -1 must be at least 0")
+        self.refuse_fit("--starts", "-1", says="--starts = -1 must be at least 0")
+        self.refuse_fit("--tolerance", "0", says="--tolerance = 0 must be > 0")
+        self.refuse_fit("--starts", "many", says="many")
+        self.refuse(2, "simulate", "sensing", "--n", "1", "--out", "s", says="n = 1 must be at least 2")
+        self.refuse(2, "simulate", "sensing", "--shuffle", "-1", "--out", "s", says="--shuffle = -1")
+        self.refuse(2, "gradient", "r.csv", "f.csv", "--response", "y", "--at", "w.json", "--repeat", "0",
+                    says="--repeat = 0 must be at least 1")
+
+    def test_options_without_meaning_are_not_ignored(self):
+        self.refuse_fit("--unmatched", "0.1", says="--unmatched has a meaning with --robust only")
+        self.refuse_fit("--batch", "10", says="--batch has a meaning with --optimizer momentum or adam only")
+        self.refuse_fit("--robust", "--method", "robot", says="--robust contradicts --method robot")
+
+
+class BadData(Case):
+    def setUp(self):
+        super().setUp()
+        self.make_sample(rows=20)
+
+    def refuse_tables(self, *options, says, left="r.csv", right="f.csv", exit_code=3, response="y"):
+        self.refuse(exit_code, "fit", left, right, "--response", response, "--quiet", "--out", "fit.json", "--pairs",
+                    "pairs.csv", *options, says=says)
+
+    def refuse_features(self, content, says):
+        self.refuse_tables(right=self.write("bad.csv", content), says=says)
+
+    def test_missing_file(self):
+        self.refuse_tables(right="none.csv", says="none.csv: cannot be opened: No such file")
+        self.refuse(3, "predict", "none.json", "t.csv", says="none.json: cannot be opened")
+        self.refuse(3, "gradient", "r.csv", "f.csv", "--response", "y", "--quiet", "--at", "none.json", says="none.json")
+        self.refuse_tables("--start", "none.json", says="none.json: cannot be opened")
+
+    def test_folder_for_a_file(self):
+        os.mkdir(self.path("folder"))
+        self.refuse_tables(right="folder", says="folder: cannot be read: Is a directory")
+
+    def test_empty_file_and_header_only(self):
+        self.refuse_features("", "bad.csv: the file is empty")
+        self.refuse_features("b,c\n", "bad.csv: the file holds a header and no rows")
+
+    def test_ragged_rows(self):
+        self.refuse_features("b,c\n1,2\n3\n", "bad.csv:3: 1 field; the header has 2")
+        self.refuse_features("b,c\n1,2\n3,4,5\n", "bad.csv:3: 3 fields; the header has 2")
+
+    def test_text_in_a_numeric_column(self):
+        self.refuse_features("b,c\n1,2\n3,n/a\n", 'bad.csv:3: column "c" holds "n/a"; a number was expected')
+        self.refuse_features("b,c\n1,2\n3,\n", 'bad.csv:3: column "c" is empty; a number was expected')
+        self.refuse_tables(response="city", says='r.csv:2: column "city" holds "N"; a number was expected')
+
+    def test_nan_and_infinity(self):
+        self.refuse_features("b,c\n1,2\n3,NaN\n", 'bad.csv:3: column "c" holds "NaN"')
+        self.refuse_features("b,c\n1,2\ninf,4\n", 'bad.csv:3: column "b" holds "inf"')
+        self.refuse_features("b,c\n1,2\n-Infinity,4\n", 'bad.csv:3: column "b" holds "-Infinity"')
+
+    def test_duplicate_and_unknown_columns(self):
+        self.refuse_features("b,b\n1,2\n3,4\n", 'bad.csv:1: two columns are named "b"')
+        self.refuse_tables("--z", "b,nope", says='f.csv: there is no column "nope"; the columns are b, c, town')
+        self.refuse_tables("--x", "nope", says='r.csv: there is no column "nope"; the columns are a, y, city')
+        self.refuse_tables(response="nope", says='r.csv: there is no column "nope"')
+        self.refuse_tables("--weights", "nope", says='there is no column "nope"')
+        self.refuse_tables("--group", "nope", says='there is no column "nope"')
+
+    def test_broken_quotes(self):
+        self.refuse_features('b,c\n1,2\n"3,4\n', "bad.csv: a quoted field is never closed")
+
+    def test_constant_column(self):
+        rows = "".join(f"{row},7\n" for row in range(20))
+        self.refuse_features("b,c\n" + rows, 'column "c" is 7 in every row')
+
+    def test_fewer_rows_than_parameters(self):
+        self.refuse_features("b,c\n1,2\n3,5\n4,4\n", "the feature table has 3 rows for 4 parameters")
+
+    def test_one_row(self):
+        self.refuse_features("b,c\n1,2\n", "the feature table has 1 row")
+        left = self.write("one.csv", "a,y\n1,2\n")
+        self.refuse_tables(left=left, says="the response table has 1 row")
+
+    def test_weights_negative_or_all_zero(self):
+        rows = [f"{row},{row * row},1" for row in range(20)]
+        rows[4] = "4,16,-1"
+        bad = self.write("bad.csv", "b,c,w\n" + "\n".join(rows) + "\n")
+        self.refuse_tables("--weights", "w", right=bad, says='bad.csv, row 5: column "w" holds the weight -1')
+        bad = self.write("bad.csv", "b,c,w\n" + "".join(f"{row},{row * row},0\n" for row in range(20)))
+        self.refuse_tables("--weights", "w", right=bad, says='bad.csv: every weight in column "w" is 0')
+
+    def test_groups_that_never_meet(self):
+        rows = "".join(f"{row},{row * row},X\n" for row in range(20))
+        bad = self.write("bad.csv", "b,c,city\n" + rows)
+        self.refuse_tables("--group", "city", right=bad, says="no group occurs in both tables")
+
+    def test_broken_parameters(self):
+        def refuse_at(content, says):
+            self.write("w.json", content)
+            self.refuse(3, "gradient", "r.csv", "f.csv", "--response", "y", "--quiet", "--at", "w.json", says=says)
+
+        refuse_at("{", "w.json: not JSON")
+        refuse_at("{}", 'w.json: the key "coefficients" is missing')
+        refuse_at('{"coefficients": {"a": 1, "b": 2}}', 'w.json: the coefficient "c" is missing')
+        refuse_at('{"coefficients": {"a": 1, "b": 2, "c": 3, "d": 4}}', 'w.json: the model has no parameter "d"')
+        self.refuse(3, "predict", "w.json", "t.csv", says='w.json: the key "columns" is missing')
+
+    def test_prediction_needs_every_feature(self):
+        self.succeed("fit", "r.csv", "f.csv", "--response", "y", "--hint", "rows", "--quiet", "--out", "fit.json")
+        self.refuse(3, "predict", "fit.json", "f.csv", says='f.csv: there is no column "a"; the columns are b, c, town')
+
+
+class BadDisk(Case):
+    def setUp(self):
+        super().setUp()
+        self.make_sample(rows=20)
+
+    def refuse_output(self, *options, says):
+        self.refuse(4, "fit", "r.csv", "f.csv", "--response", "y", "--hint", "rows", "--quiet", *options, says=says)
+
+    def test_missing_output_folder(self):
+        for option in ("--out", "--pairs", "--trace"):
+            self.refuse_output(option, "none/file", says="none/file: cannot be written: No such file or directory")
+        self.refuse(4, "simulate", "sensing", "--out", "r.csv/s", says="r.csv/s: cannot be made")
+
+    @unittest.skipIf(os.geteuid() == 0, "root may write anywhere")
+    def test_folder_without_permission(self):
+        os.mkdir(self.path("closed"), 0o500)
+        self.refuse_output("--out", "closed/fit.json", says="closed/fit.json: cannot be written: Permission denied")
+
+    def test_folder_in_the_place_of_the_file(self):
+        os.mkdir(self.path("folder"))
+        self.refuse_output("--out", "folder", says="folder: cannot be written: Is a directory")
+
+    def test_full_disk(self):
+        self.refuse_output("--out", "/dev/full", says="/dev/full: cannot be written: No space left on device")
+        with open("/dev/full", "w") as full:
+            done = self.run_here("info", stdout=full)
+        self.assertEqual(done.returncode, 4)
+        self.assertEqual(done.stderr, "unshuffle: error: standard output: cannot be written: No space left on device\n")
+
+    def test_more_rows_than_memory_can_hold(self):
+        self.refuse(4, "simulate", "sensing", "--n", 10**15, "--out", "s", says="out of memory")
+
+    def test_a_failed_run_leaves_an_earlier_result_alone(self):
+        self.write("fit.json", "earlier")
+        self.refuse(3, "fit", "r.csv", "none.csv", "--response", "y", "--out", "fit.json", says="none.csv")
+        with open(self.path("fit.json")) as file:
+            self.assertEqual(file.read(), "earlier")
+
+
+if __name__ == "__main__":
+    unittest.main()

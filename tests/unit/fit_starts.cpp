@@ -1,0 +1,183 @@
+// Options, starts, coordinates and batches: everything before the first transport problem is solved.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "fit/batch.hpp"
+#include "fit/descent.hpp"
+#include "fit/random.hpp"
+#include "fit/starts.hpp"
+#include "unshuffle/error.hpp"
+#include "unshuffle/model/linear.hpp"
+#include "unshuffle/model/sine.hpp"
+
+namespace unshuffle {
+namespace {
+
+Problem simulated(Index n, Index m, Index groups, std::uint64_t seed) {
+  std::mt19937_64 engine(seed);
+  std::normal_distribution<double> normal;
+  Problem problem;
+  problem.z = Matrix::NullaryExpr(m, 2, [&] { return normal(engine); });
+  const Matrix other = n == m ? problem.z : Matrix(Matrix::NullaryExpr(n, 2, [&] { return normal(engine); }));
+  problem.y = 3.0 + (2 * other.col(0) - other.col(1)).array();
+  for (Index i = 0; groups > 0 && i < n; ++i) problem.response_groups.push_back(i % groups);
+  for (Index j = 0; groups > 0 && j < m; ++j) problem.feature_groups.push_back(j % groups);
+  return completed(problem);
+}
+
+std::string refusal(const FitOptions& options) {
+  try {
+    validate(options);
+  } catch (const InvalidInput& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(FitOptions, impossible_values_are_refused_naming_option_value_and_constraint) {
+  EXPECT_EQ(refusal({}), "");
+  FitOptions options;
+  options.epsilon.value = -1;
+  EXPECT_EQ(refusal(options), "epsilon = -1 must be > 0");
+  options = {};
+  options.method = Method::robot_robust;
+  options.unmatched = 1;
+  EXPECT_EQ(refusal(options), "unmatched = 1 must be > 0 and < 1");
+  options = {};
+  options.momentum = 1;
+  EXPECT_EQ(refusal(options), "momentum = 1 must be >= 0 and < 1");
+  options = {};
+  options.batch = 10;
+  EXPECT_NE(refusal(options).find("batch = 10"), std::string::npos);
+  options = {};
+  options.gradient_tolerance = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_NE(refusal(options), "");
+}
+
+TEST(FitOptions, robust_balls_follow_the_unmatched_fraction_or_rho) {
+  const Problem problem = simulated(50, 40, 0, 1);
+  FitOptions options;
+  options.method = Method::robot_robust;
+  options.unmatched = 0.2;
+  options.rho2 = 0.01;
+  const EvaluatorOptions made = evaluator_options(options, problem);
+  EXPECT_DOUBLE_EQ(std::get<transport::Ball>(made.response_side).spread, 0.25);
+  EXPECT_DOUBLE_EQ(std::get<transport::Ball>(made.feature_side).spread, 0.4);
+}
+
+TEST(RandomStream, depends_on_seed_stream_and_counter_only) {
+  RandomStream a(1, 2);
+  RandomStream b(1, 2);
+  RandomStream c(1, 3);
+  EXPECT_EQ(a.bits(), b.bits());
+  EXPECT_NE(a.bits(), c.bits());
+  double sum = 0;
+  double squares = 0;
+  for (int k = 0; k < 20000; ++k) {
+    const double value = a.normal();
+    sum += value;
+    squares += value * value;
+  }
+  EXPECT_NEAR(sum / 20000, 0, 0.03);
+  EXPECT_NEAR(squares / 20000, 1, 0.05);
+}
+
+TEST(Starts, least_squares_finds_the_plane_of_linked_rows) {
+  const Problem problem = simulated(60, 60, 0, 2);
+  FitOptions options;
+  options.start_kind = StartKind::least_squares;
+  const auto bound = Linear{}.bound_to(problem);
+  const auto starts = make_starts(problem, *bound, options);
+  ASSERT_EQ(starts.size(), 1U);
+  EXPECT_LT((starts[0].parameters - (Vector(3) << 3, 2, -1).finished()).norm(), 1e-10);
+  EXPECT_THROW((void)make_starts(simulated(50, 60, 0, 2), *bound, options), InvalidInput);
+}
+
+TEST(Starts, random_ones_make_predictions_that_vary_like_y_around_its_mean) {
+  const Problem problem = simulated(800, 800, 0, 3);
+  FitOptions options;
+  options.start_kind = StartKind::random;
+  options.starts = 5;
+  const auto bound = Linear{}.bound_to(problem);
+  const auto starts = make_starts(problem, *bound, options);
+  ASSERT_EQ(starts.size(), 5U);
+  const double spread = std::sqrt((problem.y.array() - problem.y.mean()).square().mean());
+  for (const Start& start : starts) {
+    const Matrix predicted = predict_linked(*bound, problem.x, problem.z, start.parameters);
+    EXPECT_NEAR(predicted.mean(), problem.y.mean(), 0.2 * spread);
+    EXPECT_NEAR(std::sqrt((predicted.array() - predicted.mean()).square().mean()), spread, 0.2 * spread);
+  }
+  EXPECT_NE(starts[0].parameters, starts[1].parameters);
+}
+
+TEST(Starts, group_means_are_linked_even_when_rows_are_not) {
+  Problem problem = simulated(400, 400, 20, 4);
+  // Exchange rows inside each group: their means do not notice.
+  const Matrix y = problem.y;
+  for (Index i = 0; i < 400; ++i) problem.y.row(i) = y.row((i + 20) % 400);
+  FitOptions options;
+  options.start_kind = StartKind::group_means;
+  const auto bound = Linear{}.bound_to(problem);
+  const auto starts = make_starts(problem, *bound, options);
+  EXPECT_LT((starts[0].parameters - (Vector(3) << 3, 2, -1).finished()).norm(), 1e-10);
+}
+
+TEST(Starts, automatic_ones_use_the_row_hint_and_otherwise_number_eight) {
+  const Problem problem = simulated(100, 100, 0, 5);
+  const auto bound = Linear{}.bound_to(problem);
+  FitOptions options;
+  EXPECT_EQ(make_starts(problem, *bound, options).size(), 8U);
+  options.row_hint = true;
+  const auto hinted = make_starts(problem, *bound, options);
+  ASSERT_FALSE(hinted.empty());
+  EXPECT_EQ(hinted[0].kind.substr(0, 6), "ransac");
+}
+
+TEST(Starts, a_user_start_of_the_wrong_length_is_refused) {
+  const Problem problem = simulated(30, 30, 0, 6);
+  FitOptions options;
+  options.start_kind = StartKind::user;
+  options.start = Vector::Ones(2);
+  EXPECT_THROW((void)make_starts(problem, *Linear{}.bound_to(problem), options), InvalidInput);
+}
+
+TEST(EpsilonSchedule, goes_down_to_epsilon_by_equal_factors_in_at_most_nine_stages) {
+  EXPECT_EQ(epsilon_schedule(0, 1e-3), std::vector<double>{1e-3});
+  const auto few = epsilon_schedule(16e-3, 1e-3);
+  ASSERT_EQ(few.size(), 3U);
+  EXPECT_NEAR(few[1], 4e-3, 1e-12);
+  const auto many = epsilon_schedule(1e6, 1e-6);
+  EXPECT_EQ(many.size(), 9U);
+  EXPECT_EQ(many.back(), 1e-6);
+  EXPECT_TRUE(std::is_sorted(many.rbegin(), many.rend()));
+}
+
+TEST(Coordinates, of_a_start_that_knows_its_covariance_are_standard_errors) {
+  const Problem problem = simulated(100, 100, 0, 7);
+  const auto bound = Linear{}.bound_to(problem);
+  const Matrix covariance = (Vector(3) << 0.04, 0.01, 0.09).finished().asDiagonal();
+  const Start start{"ransac", Vector::Zero(3), covariance, 0.5};
+  const Coordinates made = coordinates_for(start, problem, *bound, {});
+  EXPECT_LT((made.transform * made.transform.transpose() - covariance).norm(), 1e-12);
+  EXPECT_NEAR(made.radius * made.radius, 7.815, 0.08);  // χ² with 3 degrees of freedom at 95 %
+  FitOptions free;
+  free.start_confidence = 0;
+  EXPECT_TRUE(std::isinf(coordinates_for(start, problem, *bound, free).radius));
+}
+
+TEST(Batch, draws_rows_of_every_group_in_proportion) {
+  const Problem problem = simulated(300, 150, 3, 8);
+  RandomStream random(1, 1);
+  const Problem batch = draw_batch(problem, 30, random);
+  EXPECT_EQ(batch.responses(), 30);
+  EXPECT_EQ(batch.features(), 30);
+  EXPECT_EQ(std::count(batch.response_groups.begin(), batch.response_groups.end(), Index{1}), 10);
+  EXPECT_NEAR(batch.response_weights.sum(), 1, 1e-12);
+  EXPECT_NE(draw_batch(problem, 30, random).y, batch.y);
+}
+
+}  // namespace
+}  // namespace unshuffle

@@ -1,0 +1,85 @@
+#include "unshuffle/data/output_file.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "unshuffle/data/table.hpp"
+#include "unshuffle/error.hpp"
+
+namespace unshuffle {
+namespace {
+
+namespace fs = std::filesystem;
+
+class OutputFile : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "unshuffle_test_XXXXXX").string();
+    folder_ = ::mkdtemp(name.data());
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  [[nodiscard]] std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  [[nodiscard]] long files() const { return std::distance(fs::directory_iterator(folder_), {}); }
+
+  fs::path folder_;
+};
+
+template <class Action>
+std::string complaint(Action action) {
+  try {
+    action();
+  } catch (const SystemFailure& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST_F(OutputFile, holds_what_was_written_and_nothing_lies_beside_it) {
+  write_whole_file(path("a"), "old");
+  write_whole_file(path("a"), "new");
+  EXPECT_EQ(read_file(path("a")), "new");
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_F(OutputFile, keeps_the_mode_of_the_file_it_replaces) {
+  write_whole_file(path("a"), "old");
+  ::chmod(path("a").c_str(), 0640);
+  write_whole_file(path("a"), "new");
+  EXPECT_EQ(fs::status(path("a")).permissions(), static_cast<fs::perms>(0640));
+}
+
+TEST_F(OutputFile, a_link_stays_a_link) {
+  write_whole_file(path("a"), "old");
+  fs::create_symlink(path("a"), path("b"));
+  write_whole_file(path("b"), "new");
+  EXPECT_TRUE(fs::is_symlink(path("b")));
+  EXPECT_EQ(read_file(path("a")), "new");
+}
+
+TEST_F(OutputFile, a_missing_folder_is_named) {
+  const std::string target = path("no/a");
+  EXPECT_EQ(complaint([&] { write_whole_file(target, "x"); }),
+            target + ": cannot be written: No such file or directory");
+  EXPECT_EQ(complaint([&] { require_writable(target); }), target + ": cannot be written: No such file or directory");
+}
+
+TEST_F(OutputFile, a_folder_is_no_file) {
+  EXPECT_EQ(complaint([&] { write_whole_file(folder_.string(), "x"); }),
+            folder_.string() + ": cannot be written: Is a directory");
+}
+
+TEST_F(OutputFile, a_full_disk_is_told) {
+  EXPECT_EQ(complaint([] { write_whole_file("/dev/full", "x"); }),
+            "/dev/full: cannot be written: No space left on device");
+}
+
+TEST_F(OutputFile, asking_whether_it_can_be_written_leaves_nothing) {
+  require_writable(path("a"));
+  EXPECT_EQ(files(), 0);
+}
+
+}  // namespace
+}  // namespace unshuffle

@@ -1,0 +1,119 @@
+#include "unshuffle/data/tables_to_problem.hpp"
+
+#include <gtest/gtest.h>
+
+#include "unshuffle/error.hpp"
+
+namespace unshuffle {
+namespace {
+
+using Names = std::vector<std::string>;
+
+Table responses() { return parse_csv("id,x1,y,w,city\na,1,10,1,A\nb,2,20,0,B\nc,3,30,2,A\n", "r.csv"); }
+Table features() { return parse_csv("z1,z2,town\n1,4,A\n2,5,B\n3,7,C\n4,8,A\n", "f.csv"); }
+
+template <class Kind>
+std::string complaint(const Table& left, const Table& right, const ColumnChoice& columns) {
+  try {
+    (void)tables_to_problem(left, right, columns);
+  } catch (const Kind& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(TablesToProblem, every_other_column_of_numbers_is_a_feature_and_text_is_mentioned) {
+  const auto [problem, columns, notes] = tables_to_problem(responses(), features(), {.response = {"y"}});
+  EXPECT_EQ(problem.x_names, (Names{"x1", "w"}));
+  EXPECT_EQ(problem.z_names, (Names{"z1", "z2"}));
+  EXPECT_EQ(problem.y(2, 0), 30);
+  EXPECT_EQ(problem.z(3, 1), 8);
+  ASSERT_EQ(notes.size(), 3u);
+  EXPECT_EQ(notes[0], "r.csv: column \"id\" holds no numbers and is not used (choose columns with --x)");
+}
+
+TEST(TablesToProblem, named_columns_only_are_used_when_named) {
+  const auto loaded =
+      tables_to_problem(responses(), features(), {.response = {"y", "w"}, .x = Names{}, .z = Names{"z2"}});
+  EXPECT_EQ(loaded.problem.outputs(), 2);
+  EXPECT_EQ(loaded.problem.x.cols(), 0);
+  EXPECT_EQ(loaded.problem.z.cols(), 1);
+  EXPECT_TRUE(loaded.notes.empty());
+}
+
+TEST(TablesToProblem, weights_are_taken_where_the_column_is) {
+  const auto loaded = tables_to_problem(responses(), features(), {.response = {"y"}, .weights = "w"});
+  EXPECT_EQ(loaded.problem.response_weights[2], 2);
+  EXPECT_EQ(loaded.problem.feature_weights.size(), 0);
+  EXPECT_EQ(loaded.problem.x_names, Names{"x1"});
+  EXPECT_EQ(complaint<BadData>(responses(), features(), {.response = {"y"}, .weights = "none"}),
+            "r.csv: there is no column \"none\"; the columns are id, x1, y, w, city");
+}
+
+TEST(TablesToProblem, negative_weights_are_named_and_all_zero_refused) {
+  const Table negative = parse_csv("y,w\n1,1\n2,-3\n", "r.csv");
+  EXPECT_EQ(complaint<BadData>(negative, features(), {.response = {"y"}, .weights = "w"}),
+            "r.csv, row 2: column \"w\" holds the weight -3; at least 0 was expected");
+  const Table zero = parse_csv("y,w\n1,0\n2,0\n", "r.csv");
+  EXPECT_EQ(complaint<BadData>(zero, features(), {.response = {"y"}, .weights = "w"}),
+            "r.csv: every weight in column \"w\" is 0; at least one above 0 was expected");
+}
+
+TEST(TablesToProblem, group_keys_may_have_two_names) {
+  const auto loaded = tables_to_problem(responses(), features(), {.response = {"y"}, .groups = {{"city", "town"}}});
+  EXPECT_EQ(loaded.problem.response_groups, (std::vector<Index>{0, 1, 0}));
+  EXPECT_EQ(loaded.problem.feature_groups, (std::vector<Index>{0, 1, 2, 0}));
+  EXPECT_EQ(loaded.notes.back(), "f.csv: 1 of 4 rows are of a group that r.csv does not have; they cannot match");
+}
+
+TEST(TablesToProblem, numeric_keys_compare_as_numbers) {
+  const Table left = parse_csv("y,k\n1,1\n2,2\n", "r.csv");
+  const Table right = parse_csv("z,k\n1,1.0\n2,2.0\n", "f.csv");
+  const auto loaded = tables_to_problem(left, right, {.response = {"y"}, .groups = {{"k", "k"}}});
+  EXPECT_EQ(loaded.problem.response_groups, loaded.problem.feature_groups);
+}
+
+TEST(TablesToProblem, a_stray_cell_in_a_column_of_numbers_is_an_error_not_a_missing_column) {
+  const Table right = parse_csv("z1,z2\n1,2\n3,n/a\n", "f.csv");
+  EXPECT_EQ(complaint<BadData>(responses(), right, {.response = {"y"}}),
+            "f.csv:3: column \"z2\" holds \"n/a\"; a number was expected");
+}
+
+TEST(TablesToProblem, a_name_has_one_meaning) {
+  const Table right = parse_csv("x1,z\n1,2\n3,4\n", "f.csv");
+  EXPECT_EQ(complaint<BadData>(responses(), right, {.response = {"y"}}),
+            "column \"x1\" is in both r.csv and f.csv; say which columns to use with --x and --z, or make it a key "
+            "with --group");
+  EXPECT_EQ(complaint<InvalidInput>(responses(), right, {.response = {"y"}, .x = Names{"y"}}),
+            "column \"y\" cannot be both response and feature");
+  EXPECT_EQ(complaint<InvalidInput>(responses(), right, {.response = {"y"}, .z = Names{"z", "z"}}),
+            "--z names column \"z\" twice");
+}
+
+TEST(TablesToProblem, one_table_gives_its_other_columns_to_the_feature_side) {
+  const Table table = parse_csv("a,y,b\n1,2,3\n4,5,7\n", "t.csv");
+  const auto loaded = table_to_problem(table, {.response = {"y"}});
+  EXPECT_EQ(loaded.problem.z_names, (Names{"a", "b"}));
+  EXPECT_EQ(loaded.problem.x.cols(), 0);
+  const auto with_x = table_to_problem(table, {.response = {"y"}, .x = Names{"a"}});
+  EXPECT_EQ(with_x.problem.z_names, Names{"b"});
+  EXPECT_EQ(with_x.problem.x_names, Names{"a"});
+}
+
+TEST(TablesToProblem, a_table_without_features_is_refused) {
+  const Table right = parse_csv("id\na\nb\n", "f.csv");
+  EXPECT_EQ(complaint<BadData>(responses(), right, {.response = {"y"}}),
+            "f.csv: no column of numbers is left to be a feature");
+}
+
+TEST(KnownPairs, a_pairs_file_reads_back_without_its_unmatched_rows) {
+  const auto known =
+      known_pairs_of(parse_csv("response_row,feature_row,probability\n0,2,0.9\n3,1,1\n1,,\n,0,\n", "p.csv"));
+  ASSERT_EQ(known.size(), 2u);
+  EXPECT_EQ(known[0].response_row, 0);
+  EXPECT_EQ(known[1].feature_row, 1);
+  EXPECT_THROW((void)known_pairs_of(parse_csv("response_row,feature_row\n1.5,0\n", "p.csv")), BadData);
+}
+
+}  // namespace
+}  // namespace unshuffle
