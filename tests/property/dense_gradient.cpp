@@ -60,11 +60,16 @@ Setting random_setting(Draw& draw, double relative, const MarginalPolicy& rows, 
 }
 
 // F is smooth in C on the scale ε, so h = ε/64 (a power of two) and Richardson leave a truncation error near 1e-9.
-// Rounding of plan exponents C/ε limits F to about 1e-16 C, and its difference quotient to 1e-16 C/h: 1e-6 holds down to
-// ε = 1e-6, below it the bound is 1e-13/ε.
+// Exponents C/ε are rounded to 1e-16/ε: F, whose plan reacts within ε, then carries 1e-16 and its difference quotient
+// 1e-14/ε. Under a ball the rounding moves the marginals themselves, so F carries 1e-16/ε and the quotient 1e-14/ε². The
+// finite differences can show 1e-6 down to ε = 1e-6 without and 1e-4 with a ball; below, the bound follows that rounding.
+double attainable(double epsilon, bool ball) {
+  return std::max(1e-6, ball ? std::min(0.1, 5e-16 / (epsilon * epsilon)) : 1e-12 / epsilon);
+}
+
 TEST(DenseGradient, AgreesWithFiniteDifferencesForEveryPolicyOverElevenDecadesOfEpsilon) {
   Draw draw(201);
-  Worst sharp("gradient, epsilon >= 1e-6"), loose("gradient, epsilon < 1e-6");
+  Worst sharp("gradient, share of 1e-6"), loose("gradient where rounding decides, share of its bound");
   for (double relative : {1e3, 1e2, 1e1, 1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8})
     for (const auto& [rows, columns] : testing::policy_pairs(1))
       for (int repeat = 0; repeat < 2; ++repeat) {
@@ -81,9 +86,10 @@ TEST(DenseGradient, AgreesWithFiniteDifferencesForEveryPolicyOverElevenDecadesOf
           const double analytic = w.cwiseProduct(at.direction).sum();
           const double size = std::max(std::abs(analytic), 0.1 * w.cwiseProduct(at.direction).cwiseAbs().sum());
           const double error = std::abs(at.slope(which, h) - analytic) / size;
-          const double bound = relative >= 1e-6 ? 1e-6 : 1e-13 / relative;
-          EXPECT_LE(error, bound) << testing::name_of(which);
-          (relative >= 1e-6 ? sharp : loose).see(error, testing::name_of(which) + " " + name);
+          const bool ball = std::holds_alternative<Ball>(rows) || std::holds_alternative<Ball>(columns);
+          const double bound = attainable(relative, ball);
+          EXPECT_LE(error, bound) << testing::name_of(which) << " " << plan.message;
+          (bound <= 1e-6 ? sharp : loose).see(error / bound, testing::name_of(which) + " " + name);
         }
       }
 }
@@ -108,7 +114,7 @@ TEST(DenseGradient, TheTransportCostIsTheValueMinusItsDerivativeInACommonFactorO
         return moved.objective(moved.cost, Objective::entropic);
       };
       auto central = [&](double h) { return (value(1 + h) - value(1 - h)) / (2 * h); };
-      const double h = 0x1p-6, slope = (4 * central(h / 2) - central(h)) / 3;
+      const double h = 0x1p-9, slope = (4 * central(h / 2) - central(h)) / 3;
       const double v = value(1), f = at.objective(at.cost, Objective::transport);
       const double error = std::abs(f - (v - slope)) / (std::abs(f) + std::abs(v) + std::abs(slope));
       EXPECT_LE(error, 1e-8);
