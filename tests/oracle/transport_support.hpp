@@ -96,7 +96,7 @@ class Worst {
   ~Worst() { std::printf("[  worst   ] %s: %.2e  %s\n", what_.c_str(), error_, where_.c_str()); }
 
   void see(double error, const std::string& where) {
-    if (!(error <= error_)) {  // a NaN is the worst of all
+    if (error > error_ || (std::isnan(error) && !std::isnan(error_))) {  // a NaN is the worst of all
       error_ = error;
       where_ = where;
     }

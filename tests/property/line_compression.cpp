@@ -38,8 +38,8 @@ struct LineCase {
 
 LineCase random_case(Draw& draw, int number) {
   LineCase one;
-  const bool large = number % 60 == 59;
-  const Index n = large ? 1000 : draw.integer(30, 300), m = draw.chance(0.3) ? n : large ? 800 : draw.integer(30, 300);
+  const bool large = number % 130 == 129;
+  const Index n = large ? 1000 : draw.integer(30, 200), m = draw.chance(0.3) ? n : large ? 800 : draw.integer(30, 200);
   const Index kind = number % 6;
   one.t = shape(draw, kind, n, 0.5);
   one.s = shape(draw, draw.chance(0.7) ? kind : draw.integer(0, 5), m, draw.uniform(0.45, 0.55));
@@ -69,13 +69,12 @@ Vector weighted(const Vector& x, const Vector& weights) {
   return weights.size() > 0 ? Vector(x.cwiseProduct(weights)) : Vector(x / static_cast<double>(x.size()));
 }
 
-// Nothing asks for more than the solver's tolerance: both solves are converged to 1e-11 in the marginals where rounding
-// lets them, and the gradient is measured in norm, |Jᵀ(g - g')| against |J|ᵀ|g'|.
+// The gradient is measured in norm, |Jᵀ(g - g')| against |J|ᵀ|g'|, for smooth columns of J and for a random one.
 TEST(LineCompression, AgreesWithTheUncompressedSolveInObjectiveAndGradientOverHardShapes) {
   Worst cost("transport cost"), value("value"), transport_gradient("gradient of the transport cost"),
       entropic_gradient("gradient of the value"), claimed("claimed compression error");
   int compressed_problems = 0, unconverged = 0, cost_misses = 0, gradient_misses = 0;
-  constexpr int problems = 540;
+  constexpr int problems = 522;
   for (int number = 0; number < problems; ++number) {
     Draw draw(30000 + static_cast<std::uint64_t>(number));
     const LineCase one = random_case(draw, number);
