@@ -106,6 +106,7 @@ int run(const GradientCommand& command) {
   const auto model = model_for(command, text, problem);
   const Vector w = in_order(parameters_from_json(text, command.at), model->parameter_names(), command.at);
   require_memory(problem, *model, options.backend);
+  use_threads(options.threads);
   Evaluator evaluator(problem, *model, evaluator_options(options, problem));
   const Timed timed = measure(evaluator, w, command.repeat);
   const auto out = to_json(timed, evaluator, w, model->parameter_names());

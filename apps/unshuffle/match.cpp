@@ -39,6 +39,7 @@ int run(const MatchCommand& command) {
   FitOptions options = options_of(fit.saved);
   options.threads = command.threads;
   require_memory(problem, *fit.model, options.backend);
+  use_threads(options.threads);
   Evaluator evaluator(problem, *fit.model, evaluator_options(options, problem));
   const Matching matching = match(evaluator, problem, *fit.model, fit.parameters);
 

@@ -1,6 +1,7 @@
 #include "options.hpp"
 
 #include <fmt/format.h>
+#include <omp.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -194,6 +195,10 @@ void require_estimable(const Problem& problem, const Model& bound) {
   require_enough_rows(problem, bound.parameters());
   const auto names = bound.parameter_names();
   if (std::any_of(names.begin(), names.end(), is_intercept)) require_varying_features(problem);
+}
+
+void use_threads(int threads) {
+  if (threads > 0) omp_set_num_threads(threads);
 }
 
 void require_memory(const Problem& problem, const Model& bound, Backend backend) {

@@ -64,4 +64,7 @@ void require_estimable(const Problem& problem, const Model& bound);
 /// Throws SystemFailure saying what is needed when the plan would not fit into the memory that is free.
 void require_memory(const Problem& problem, const Model& bound, Backend backend);
 
+/// Limits the threads of everything that follows; 0: all.
+void use_threads(int threads);
+
 }  // namespace unshuffle::app

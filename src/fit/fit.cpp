@@ -21,6 +21,20 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// Limits the threads of every parallel loop of the calling thread while it lives.
+class ThreadLimit {
+ public:
+  explicit ThreadLimit(int threads) : before_(omp_get_max_threads()) {
+    if (threads > 0) omp_set_num_threads(threads);
+  }
+  ~ThreadLimit() { omp_set_num_threads(before_); }
+  ThreadLimit(const ThreadLimit&) = delete;
+  ThreadLimit& operator=(const ThreadLimit&) = delete;
+
+ private:
+  int before_;
+};
+
 void require_enough_rows(const Problem& problem, const Model& bound) {
   const Index rows = std::min(problem.responses(), problem.features());
   if (rows * problem.outputs() < bound.parameters()) {
@@ -51,9 +65,7 @@ FitOptions with_absolute_epsilon(FitOptions options, const Problem& problem, con
 std::vector<Descended> descend_from_all(const Problem& problem, const Model& bound, const FitOptions& options,
                                         const std::vector<Start>& starts) {
   const auto count = static_cast<int>(starts.size());
-  const int threads = options.threads > 0 ? options.threads : omp_get_max_threads();
-  FitOptions each = options;
-  if (count > 1) each.threads = 1;  // one thread per start is better used than several inside it
+  const int threads = omp_get_max_threads();
   std::vector<Descended> results(starts.size());
   std::vector<std::exception_ptr> failures(starts.size());
   std::atomic<bool> stop{false};
@@ -64,10 +76,11 @@ std::vector<Descended> descend_from_all(const Problem& problem, const Model& bou
     if (omp_get_thread_num() == 0 && options.progress && !options.progress(std::min(done, total), total)) stop = true;
     return !stop;
   };
+  // With several starts, each runs on one thread: parallel loops inside a parallel loop stay serial.
 #pragma omp parallel for schedule(dynamic, 1) num_threads(std::min(threads, count)) if (count > 1)
   for (int k = 0; k < count; ++k) {
     try {
-      if (!stop || k == 0) results[std::size_t(k)] = descend(problem, bound, each, starts[std::size_t(k)], k, tick);
+      if (!stop || k == 0) results[std::size_t(k)] = descend(problem, bound, options, starts[std::size_t(k)], k, tick);
     } catch (...) {
       failures[std::size_t(k)] = std::current_exception();
     }
@@ -145,6 +158,7 @@ Fit assemble(const Problem& problem, const Model& bound, const FitOptions& optio
 Fit fit(const Problem& given, const Model& model, const FitOptions& options) {
   const auto begin = Clock::now();
   validate(options);
+  const ThreadLimit limit(options.threads);
   const Problem problem = completed(given);
   const auto bound = model.bound_to(problem);
   require_enough_rows(problem, *bound);

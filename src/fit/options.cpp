@@ -52,7 +52,6 @@ EvaluatorOptions evaluator_options(const FitOptions& options, const Problem& pro
   made.epsilon = options.epsilon;
   made.tolerance = options.tolerance;
   made.backend = options.backend;
-  made.threads = options.threads;
   if (options.method == Method::robot_robust) {
     made.response_side = ball(options.rho1, options.unmatched, problem.responses());
     made.feature_side = ball(options.rho2, options.unmatched, problem.features());

@@ -1,5 +1,7 @@
 #include "transport/band_kernel.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "transport/lapack.hpp"
@@ -13,20 +15,13 @@ BandKernel::BandKernel(const LineMeasure& rows, const LineMeasure& columns, doub
       row_base_(Vector::Zero(rows.size())),
       column_base_(Vector::Zero(columns.size())) {}
 
-void BandKernel::rebase(Vector& u, Vector& v) {
-  row_base_ += u;
-  column_base_ += v;
-  u.setZero();
-  v.setZero();
-}
-
 Vector BandKernel::evaluate(const VectorRef& v) {
   windows_ = windows_of(rows_.position, columns_, v + column_base_, epsilon_);
   offsets_.resize(static_cast<std::size_t>(rows()));
-  std::size_t total = 0;
+  Index total = 0;
   for (Index i = 0; i < rows(); ++i) {
     offsets_[static_cast<std::size_t>(i)] = total;
-    total += static_cast<std::size_t>(length(i));
+    total += length(i);
   }
   if (plan_.size() < total) plan_.resize(total);
   shifts_.resize(rows());
@@ -71,22 +66,72 @@ Matrix BandKernel::apply_transposed(const Matrix& p) const {
   return result;
 }
 
+// S = A₂ - Γᵀ A₁⁻¹ Γ row by row, four rows at a time so that each entry of S is loaded and stored once for four of them.
+// Newton and the adjoint correct what is left out here, so entries far below their row's sum are.
 bool BandKernel::factor(const Vector& inverse_a1, const Vector& a2, double ridge) {
+  constexpr double negligible = 1e-13;
+  constexpr Index together = 4;
+  std::vector<Index> from(static_cast<std::size_t>(rows())), to(from);
   Index width = 0;
-  for (Index i = 0; i < rows(); ++i) width = std::max(width, length(i) - 1);
+  for (Index i = 0; i < rows(); ++i) {
+    const auto entry = row(i);
+    const double floor = negligible * row_sums_[i];
+    Index first = 0, last = length(i);
+    while (first + 1 < last && entry[first] < floor) ++first;
+    while (last > first + 1 && entry[last - 1] < floor) --last;
+    from[static_cast<std::size_t>(i)] = begin(i) + first;
+    to[static_cast<std::size_t>(i)] = begin(i) + last;
+  }
+  auto group_end = [&](Index i) { return std::min(i + together, rows()); };
+  auto span = [&](Index i) {
+    const auto first = from.begin() + i, last = from.begin() + group_end(i);
+    const auto low = *std::min_element(first, last);
+    return std::pair{low, *std::max_element(to.begin() + i, to.begin() + group_end(i))};
+  };
+  for (Index i = 0; i < rows(); i += together) width = std::max(width, span(i).second - span(i).first - 1);
   factor_.setZero(width + 1, cols());
   factor_.row(0) = a2 * (1 + ridge);
-  for (Index i = 0; i < rows(); ++i) {
-    if (inverse_a1[i] == 0) continue;
-    auto entry = row(i).matrix();
-    const Index first = begin(i), count = length(i);
-    for (Index j = 0; j < count; ++j)
-      factor_.col(first + j).head(count - j) -= (inverse_a1[i] * entry[j]) * entry.tail(count - j);
+  for (Index i = 0; i < rows(); i += together) {
+    const auto [low, high] = span(i);
+    const Index count = high - low;
+    block_.setZero(count, together);
+    std::array<double, together> scale{};
+    for (Index k = i; k < group_end(i); ++k) {
+      const Index first = from[static_cast<std::size_t>(k)], size = to[static_cast<std::size_t>(k)] - first;
+      block_.col(k - i).segment(first - low, size) = row(k).segment(first - begin(k), size);
+      scale[static_cast<std::size_t>(k - i)] = inverse_a1[k];
+    }
+    for (Index j = 0; j < count; ++j) {
+      const Index size = count - j;
+      factor_.col(low + j).head(size).array() -=
+          (scale[0] * block_(j, 0)) * block_.col(0).tail(size) + (scale[1] * block_(j, 1)) * block_.col(1).tail(size) +
+          (scale[2] * block_(j, 2)) * block_.col(2).tail(size) + (scale[3] * block_(j, 3)) * block_.col(3).tail(size);
+    }
   }
   return lapack::band_cholesky(factor_);
 }
 
 void BandKernel::solve(Matrix& b) const { lapack::band_cholesky_solve(factor_, b); }
+
+void BandKernel::distance_sums(Side side, Vector& first, Vector& second) const {
+  const bool by_row = side == Side::response;
+  first = Vector::Zero(by_row ? rows() : cols());
+  second = first;
+  Eigen::ArrayXd d, moment;
+  for (Index i = 0; i < rows(); ++i) {
+    const auto entry = row(i);
+    const Index start = begin(i);
+    d = rows_.position[i] - columns_.position.segment(start, entry.size()).array();
+    moment = entry * d;
+    if (by_row) {
+      first[i] = moment.sum();
+      second[i] = (moment * d).sum();
+    } else {
+      first.segment(start, entry.size()).array() -= moment;
+      second.segment(start, entry.size()).array() += moment * d;
+    }
+  }
+}
 
 void BandKernel::entropy_sums(const Vector& u, const Vector& v, Vector& by_row, Vector& by_column) const {
   by_row.resize(rows());

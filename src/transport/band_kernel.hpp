@@ -1,6 +1,7 @@
 // The plan between two measures on a line, stored as one contiguous window of columns per row.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "transport/line.hpp"
@@ -17,8 +18,8 @@ class BandKernel {
   [[nodiscard]] const Vector& row_base() const { return row_base_; }
   [[nodiscard]] const Vector& column_base() const { return column_base_; }
 
-  /// Moves u and v (in units of ε) into the base, so that what is left of them is small.
-  void rebase(Vector& u, Vector& v);
+  /// Puts column potentials (in units of ε) into the base, so that what is left of them is small and keeps its digits.
+  void set_column_base(const VectorRef& v) { column_base_ = v; }
 
   Vector evaluate(const VectorRef& v);
   void set_rows(const VectorRef& u);
@@ -32,15 +33,20 @@ class BandKernel {
   bool factor(const Vector& inverse_a1, const Vector& a2, double ridge);
   void solve(Matrix& b) const;
 
+  /// Σ Γ d and Σ Γ d² over the partners of every node of a side, d the distance to them (own position minus theirs).
+  void distance_sums(Side side, Vector& first, Vector& second) const;
+  /// Columns [first, last) of row i, and the entries of Γ there.
+  [[nodiscard]] std::pair<Index, Index> window(Index i) const { return {begin(i), begin(i) + length(i)}; }
+  [[nodiscard]] auto row(Index i) const { return plan_.segment(offset(i), length(i)).array(); }
+
   /// Row and column sums of e∘Γ, e = -log(Γ/(μ⊗ν)) = C/ε - u - v.
   void entropy_sums(const Vector& u, const Vector& v, Vector& by_row, Vector& by_column) const;
 
  private:
   [[nodiscard]] Index begin(Index i) const { return windows_.begin[static_cast<std::size_t>(i)]; }
   [[nodiscard]] Index length(Index i) const { return windows_.end[static_cast<std::size_t>(i)] - begin(i); }
-  [[nodiscard]] auto row(Index i) const { return Eigen::Map<const Eigen::ArrayXd>(&plan_[offset(i)], length(i)); }
-  [[nodiscard]] auto row(Index i) { return Eigen::Map<Eigen::ArrayXd>(&plan_[offset(i)], length(i)); }
-  [[nodiscard]] std::size_t offset(Index i) const { return offsets_[static_cast<std::size_t>(i)]; }
+  [[nodiscard]] auto row(Index i) { return plan_.segment(offset(i), length(i)).array(); }
+  [[nodiscard]] Index offset(Index i) const { return offsets_[static_cast<std::size_t>(i)]; }
   /// v_j - (C_ij - base)/ε over the window of row i.
   [[nodiscard]] auto exponents(const VectorRef& v, Index i) const {
     const Index first = begin(i), count = length(i);
@@ -52,10 +58,12 @@ class BandKernel {
   double epsilon_;
   Vector row_base_, column_base_;  // in units of ε
   Windows windows_;
-  std::vector<std::size_t> offsets_;
-  std::vector<double> plan_;  // Γ, row windows one after another
+  std::vector<Index> offsets_;
+  // Eigen's own storage throughout: it is aligned, so sums are taken in the same order wherever it lies.
+  Vector plan_;  // Γ, row windows one after another
   Vector shifts_;             // what evaluate() subtracted from the exponents of each row
   Vector row_sums_, column_sums_;
+  Eigen::ArrayXXd block_;  // a few rows side by side, padded to one window
   Matrix factor_;  // LAPACK lower band storage of chol(S)
 };
 

@@ -15,6 +15,9 @@ constexpr Index chunk_size = 4096;
 /// so its moments up to the box rule's degree are exact to rounding.
 constexpr int cell_order = 9;
 
+/// Below this many points threads cost more than they bring.
+constexpr Index worth_threads = 20000;
+
 /// Chebyshev points of the first kind on [-1, 1], ascending.
 Vector chebyshev_points(int count) {
   Vector points(count);
@@ -32,6 +35,11 @@ Matrix chebyshev_coefficients(int count) {
   return transform;
 }
 
+/// A copy in Eigen's own aligned storage: sums over it are taken in the same order wherever the original lies.
+Vector aligned(const std::vector<double>& values) {
+  return Eigen::Map<const Vector>(values.data(), static_cast<Index>(values.size()));
+}
+
 /// Positions moved to [-1, 1]; a box of one position moves to 0.
 Vector local(const VectorRef& position, double centre, double half_width) {
   return (position.array() - centre) / (half_width > 0 ? half_width : 1);
@@ -39,15 +47,15 @@ Vector local(const VectorRef& position, double centre, double half_width) {
 
 }  // namespace
 
-double CompressionRule::factor(double low, double high) const {
-  double smallest = 1;
+double CompressionRule::smallest(const std::vector<double>& factor, double low, double high) const {
+  double result = 1;
   auto from = std::lower_bound(narrow_at.begin(), narrow_at.end(), low);
   if (from != narrow_at.begin()) --from;  // what holds just outside holds at the edge
   for (auto it = from; it != narrow_at.end(); ++it) {
-    smallest = std::min(smallest, narrow_factor[static_cast<std::size_t>(it - narrow_at.begin())]);
+    result = std::min(result, factor[static_cast<std::size_t>(it - narrow_at.begin())]);
     if (*it > high) break;
   }
-  return smallest;
+  return result;
 }
 
 CompressedMeasure::CompressedMeasure(const VectorRef& position, const VectorRef& weight, const CompressionRule& rule)
@@ -63,7 +71,7 @@ CompressedMeasure::CompressedMeasure(const VectorRef& position, const VectorRef&
     for (Index k = 0; k < weight.size(); ++k) weight_[k] = weight[order_[static_cast<std::size_t>(k)]];
   }
   std::vector<Atoms> atoms(cells_.size());
-#pragma omp parallel for schedule(dynamic, 8)
+#pragma omp parallel for schedule(dynamic, 8) if (position.size() > worth_threads)
   for (std::size_t k = 0; k < cells_.size(); ++k) atoms[k] = atoms_of(cells_[k]);
   place_nodes(atoms);
   place_grid(atoms);
@@ -79,7 +87,7 @@ void CompressedMeasure::group(const VectorRef& position, Index begin, Index end)
     low = std::min(low, at(k));
     high = std::max(high, at(k));
   }
-  const double widest = high - low > rule_.cell_width ? rule_.cell_width : rule_.cell_width * rule_.factor(low, high);
+  const double widest = high - low > rule_.cell_width ? rule_.cell_width : rule_.widest_cell(low, high);
   if (high - low <= widest || count == 1) {
     const bool direct = count <= rule_.grid_order;
     if (direct)
@@ -131,9 +139,7 @@ CompressedMeasure::Atoms CompressedMeasure::atoms_of(const Cell& cell) const {
     atoms.weight.insert(atoms.weight.end(), rule.weight.begin(), rule.weight.end());
   }
   if (cell.end - cell.begin > chunk_size) {
-    const auto size = static_cast<Index>(atoms.position.size());
-    rule = gauss_quadrature(Eigen::Map<Vector>(atoms.position.data(), size),
-                            Eigen::Map<Vector>(atoms.weight.data(), size), cell_order);
+    rule = gauss_quadrature(aligned(atoms.position), aligned(atoms.weight), cell_order);
     atoms.position.assign(rule.node.begin(), rule.node.end());
     atoms.weight.assign(rule.weight.begin(), rule.weight.end());
   }
@@ -145,15 +151,14 @@ void CompressedMeasure::place_nodes(const std::vector<Atoms>& atoms) {
   std::vector<double> position, weight;
   Atoms box;
   auto finish_box = [&](double low, double high) {
-    const auto size = static_cast<Index>(box.position.size());
-    const bool compressed = size > rule_.order;
+    const bool compressed = static_cast<int>(box.position.size()) > rule_.order;
     if (compressed) {
       exact_ = false;
       const double centre = 0.5 * (low + high), half = 0.5 * (high - low);
-      const Quadrature rule = gauss_quadrature(local(Eigen::Map<Vector>(box.position.data(), size), centre, half),
-                                               Eigen::Map<Vector>(box.weight.data(), size), rule_.order);
-      box.position.resize(static_cast<std::size_t>(rule.node.size()));
-      Eigen::Map<Vector>(box.position.data(), rule.node.size()) = centre + half * rule.node.array();
+      const Quadrature rule =
+          gauss_quadrature(local(aligned(box.position), centre, half), aligned(box.weight), rule_.order);
+      const Vector nodes = centre + half * rule.node.array();
+      box.position.assign(nodes.begin(), nodes.end());
       box.weight.assign(rule.weight.begin(), rule.weight.end());
     }
     const auto first = static_cast<Index>(position.size());
@@ -169,7 +174,7 @@ void CompressedMeasure::place_nodes(const std::vector<Atoms>& atoms) {
   for (std::size_t k = 0; k < cells_.size(); ++k) {
     const double cell_low = cells_[k].centre - cells_[k].half_width;
     const double cell_high = cells_[k].centre + cells_[k].half_width;
-    if (k > 0 && cell_high - low > rule_.box_width * rule_.factor(low, cell_high)) {
+    if (k > 0 && cell_high - low > rule_.widest_box(low, cell_high)) {
       finish_box(low, high);
       low = cell_low;
     }
@@ -180,8 +185,7 @@ void CompressedMeasure::place_nodes(const std::vector<Atoms>& atoms) {
     box.weight.insert(box.weight.end(), atoms[k].weight.begin(), atoms[k].weight.end());
   }
   finish_box(low, high);
-  const auto size = static_cast<Index>(position.size());
-  nodes_ = {Eigen::Map<Vector>(position.data(), size), Eigen::Map<Vector>(weight.data(), size)};
+  nodes_ = {aligned(position), aligned(weight)};
 }
 
 void CompressedMeasure::place_grid(const std::vector<Atoms>& atoms) {
@@ -197,7 +201,7 @@ void CompressedMeasure::place_grid(const std::vector<Atoms>& atoms) {
     }
     cell.grid_size = static_cast<Index>(grid.size()) - cell.first_grid;
   }
-  grid_ = Eigen::Map<Vector>(grid.data(), static_cast<Index>(grid.size()));
+  grid_ = aligned(grid);
 }
 
 /// body(point in the caller's order, its place on the grid) for a cell that keeps its points.
@@ -213,7 +217,7 @@ void CompressedMeasure::for_each_direct_point(const Cell& cell, Body body) const
 Vector CompressedMeasure::interpolate(const VectorRef& on_grid) const {
   Vector result(position_.size());
   const Matrix transform = chebyshev_coefficients(rule_.grid_order);
-#pragma omp parallel
+#pragma omp parallel if (position_.size() > worth_threads)
   {
     Eigen::ArrayXd y, b0, b1, b2;
 #pragma omp for schedule(dynamic, 8)
@@ -244,7 +248,7 @@ Vector CompressedMeasure::interpolate(const VectorRef& on_grid) const {
 Vector CompressedMeasure::spread(const VectorRef& on_points) const {
   Vector result = Vector::Zero(grid_.size());
   const Matrix transform = chebyshev_coefficients(rule_.grid_order);
-#pragma omp parallel
+#pragma omp parallel if (position_.size() > worth_threads)
   {
     Eigen::ArrayXd y, lower, upper;
     Vector moments;

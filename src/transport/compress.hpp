@@ -25,11 +25,17 @@ struct CompressionRule {
   int order = 12;         ///< p, nodes per box.
   int grid_order = 12;    ///< Chebyshev points per cell.
 
-  /// Places (ascending) where boxes and cells must be narrower, and by which factor.
-  std::vector<double> narrow_at, narrow_factor;
+  /// Where boxes and cells must be narrower: positions (ascending) and by which factors.
+  std::vector<double> narrow_at, box_factor, cell_factor;
 
-  /// The smallest factor that holds anywhere on [low, high].
-  [[nodiscard]] double factor(double low, double high) const;
+  /// The widest box or cell that may cover [low, high].
+  [[nodiscard]] double widest_box(double low, double high) const { return box_width * smallest(box_factor, low, high); }
+  [[nodiscard]] double widest_cell(double low, double high) const {
+    return cell_width * smallest(cell_factor, low, high);
+  }
+
+ private:
+  [[nodiscard]] double smallest(const std::vector<double>& factor, double low, double high) const;
 };
 
 /// A stretch of the measure that nodes [first, last) stand for; width 0 where they are its own points.

@@ -25,6 +25,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -64,21 +65,32 @@ class DualSolver {
   DualSolver(Kernel& kernel, const SideTerms& rows, const SideTerms& columns)
       : kernel_(kernel), rows_(rows), columns_(columns) {}
 
-  /// Ascends from v until the marginals hold. On return the kernel holds Γ.
-  DualOutcome maximise(Vector v, const DualOptions& options) {
-    DualOutcome now;
-    now.v = columns_.is_free() ? Vector(-kernel_.column_base()) : std::move(v);
-    double dual = evaluate(now);
+  /// Evaluates the plan at v and returns its marginal error; maximise() goes on from there.
+  double begin(Vector v) {
+    now_ = {};
+    now_.v = columns_.is_free() ? Vector(-kernel_.column_base()) : std::move(v);
+    dual_ = evaluate(now_);
+    return now_.marginal_error;
+  }
+
+  /// Ascends from where begin() was until the marginals hold. On return the kernel holds Γ.
+  DualOutcome maximise(const DualOptions& options) {
+    DualOutcome& now = now_;
     now.history.push_back(now.marginal_error);
+    factor_is_near_ = false;
     while (now.marginal_error > options.tolerance && now.newton_steps < options.max_newton &&
            now.sinkhorn_steps < options.max_sinkhorn) {
       if (rows_.is_free() || some_column_is_empty(now)) {  // Newton's model fails there; with free rows one step solves
         column_step(now);
-        dual = evaluate(now);
+        dual_ = evaluate(now);
         ++now.sinkhorn_steps;
+        factor_is_near_ = false;
       } else {
         ++now.newton_steps;
-        if (!newton_step(now, dual)) break;
+        // Quadratic convergence: a step from here ends so near that its factor still serves at the end.
+        const bool small_step_ahead = now.marginal_error < 1e-3;
+        if (!newton_step(now, dual_)) break;
+        factor_is_near_ = small_step_ahead;
       }
       now.history.push_back(now.marginal_error);
       if (!std::isfinite(now.marginal_error)) break;
@@ -87,40 +99,22 @@ class DualSolver {
     return now;
   }
 
-  /// Marginal error at v, before any step.
-  double error_at(const Vector& v) {
-    DualOutcome at;
-    at.v = v;
-    evaluate(at);
-    return at.marginal_error;
-  }
-
-  /// Prepares solve_system at the current plan.
-  bool factor(const DualOutcome& at, double ridge) {
-    row_curvature_ = rows_.curvature(at.rows.log_ratio, at.rows.multipliers);
-    column_curvature_ = columns_.curvature(at.columns.log_ratio, at.columns.multipliers);
-    drop_gauge_column();
-    Vector a1 = kernel_.row_sums() + row_curvature_.diagonal;
-    inverse_a1_ = rows_.is_free() ? Vector::Zero(a1.size())
-                                  : Vector((a1.array() > 0).select(a1.array().max(1e-300).inverse(), 0));
-    a2_ = kernel_.column_sums() + column_curvature_.diagonal;
-    if (columns_.is_free()) return true;
-    if (!kernel_.factor(inverse_a1_, a2_, ridge)) return false;
-    border_ = stacked_border();
-    if (border_.cols() > 0) {
-      auto [x, y] = solve_block(border_.topRows(kernel_.rows()), border_.bottomRows(kernel_.cols()));
-      border_solution_.resize(border_.rows(), border_.cols());
-      border_solution_ << x, y;
-      small_.compute(core_ - border_.transpose() * border_solution_);
+  /// H [x; y] = [f; g] at the current plan: solved with a factor of S from here or nearby, refined against the plan
+  /// itself.
+  SystemSolution solve_system(const DualOutcome& at, const Matrix& f, const Matrix& g) {
+    set_system(at);
+    if (!factor_is_near_) {
+      if (!factor(1e-13)) (void)factor(1e-9);
+      factor_is_near_ = true;
     }
-    return true;
-  }
-
-  /// H [x; y] = [f; g] at the factored plan, refined against the plan itself.
-  SystemSolution solve_system(const Matrix& f, const Matrix& g, int refinements) {
     auto [x, y] = solve_once(f, g);
-    for (int pass = 0; pass < refinements; ++pass) {
+    double before = std::numeric_limits<double>::infinity();
+    for (int pass = 0; pass < 8; ++pass) {
       auto [rf, rg] = residual(f, g, x, y);
+      const double left = std::max(rf.template lpNorm<Eigen::Infinity>(), rg.template lpNorm<Eigen::Infinity>());
+      const double scale = std::max(f.template lpNorm<Eigen::Infinity>(), g.template lpNorm<Eigen::Infinity>());
+      if (left <= 1e-15 * scale || left > 0.5 * before) break;
+      before = left;
       auto [dx, dy] = solve_once(rf, rg);
       x += dx;
       y += dy;
@@ -168,8 +162,9 @@ class DualSolver {
   bool newton_step(DualOutcome& now, double& dual) {
     DualOutcome start = now;
     const double start_dual = dual;
-    if (!factor(now, 1e-13)) return false;
-    Vector direction = solve_system(Matrix::Zero(kernel_.rows(), 1), gap_, 0).y;
+    set_system(now);
+    if (!factor(1e-13) && !factor(1e-9) && !factor(1e-5)) return false;
+    const Vector direction = solve_once(Matrix::Zero(kernel_.rows(), 1), gap_).second;
     const double slope = gap_.dot(direction);
     if (!direction.allFinite() || !(slope >= 0)) return false;
     // Far from the solution the model is only good within some multiples of ε.
@@ -200,6 +195,31 @@ class DualSolver {
           "marginal error stays at {:.2e}, {:.2e} was asked for: rounding in costs this large against epsilon allows "
           "no better",
           now.marginal_error, options.tolerance);
+  }
+
+  /// H at the current plan.
+  void set_system(const DualOutcome& at) {
+    row_curvature_ = rows_.curvature(at.rows.log_ratio, at.rows.multipliers);
+    column_curvature_ = columns_.curvature(at.columns.log_ratio, at.columns.multipliers);
+    drop_gauge_column();
+    a1_ = kernel_.row_sums() + row_curvature_.diagonal;
+    a2_ = kernel_.column_sums() + column_curvature_.diagonal;
+  }
+
+  /// What solve_once() needs, from the system as it is now.
+  bool factor(double ridge) {
+    inverse_a1_ = rows_.is_free() ? Vector::Zero(a1_.size())
+                                  : Vector((a1_.array() > 0).select(a1_.array().max(1e-300).inverse(), 0));
+    if (columns_.is_free()) return true;
+    if (!kernel_.factor(inverse_a1_, a2_, ridge)) return false;
+    border_ = stacked_border();
+    if (border_.cols() > 0) {
+      auto [x, y] = solve_block(border_.topRows(kernel_.rows()), border_.bottomRows(kernel_.cols()));
+      border_solution_.resize(border_.rows(), border_.cols());
+      border_solution_ << x, y;
+      small_.compute(core_ - border_.transpose() * border_solution_);
+    }
+    return true;
   }
 
   void drop_gauge_column() {
@@ -249,7 +269,7 @@ class DualSolver {
     if (rows_.is_free()) {
       rf.setZero();
     } else {
-      rf -= kernel_.apply(y) + kernel_.row_sums().asDiagonal() * x + row_curvature_.diagonal.asDiagonal() * x;
+      rf -= kernel_.apply(y) + a1_.asDiagonal() * x;
       if (row_curvature_.border.cols() > 0) rf += row_curvature_.border * low_rank_coefficients(row_curvature_, x);
     }
     if (columns_.is_free()) {
@@ -270,9 +290,13 @@ class DualSolver {
   Kernel& kernel_;
   const SideTerms& rows_;
   const SideTerms& columns_;
+  DualOutcome now_;
+  double dual_ = 0;
   Vector gap_;
-  Curvature row_curvature_, column_curvature_;
-  Vector inverse_a1_, a2_;
+  Curvature row_curvature_, column_curvature_;  // H as it is
+  Vector a1_, a2_;
+  bool factor_is_near_ = false;
+  Vector inverse_a1_;  // H as it was factored
   Matrix border_, border_solution_, core_;
   Eigen::FullPivLU<Matrix> small_;
 };

@@ -50,7 +50,8 @@ LineReport LineTransport::solve(const VectorRef& t, const VectorRef& row_weights
   for (int round = 0;; ++round) {
     auto next = std::make_unique<NodeProblem>(rows_.measure.nodes(), columns_.measure.nodes(), options_.row_policy,
                                               options_.column_policy, epsilon);
-    next->solve(start_for(*next), {.tolerance = options_.tolerance});
+    begin(*next);
+    next->solve({.tolerance = options_.tolerance});
     nodes_ = std::move(next);
     report.iterations += nodes_->outcome().newton_steps + nodes_->outcome().sinkhorn_steps;
     report.compression_error = 0;
@@ -70,54 +71,62 @@ LineReport LineTransport::solve(const VectorRef& t, const VectorRef& row_weights
   return report;
 }
 
-Vector LineTransport::start_for(NodeProblem& next) const {
+void LineTransport::begin(NodeProblem& next) const {
   // A continued solution this far off is no longer one: the matching at ε = 0 may be nearer.
   constexpr double still_near = 0.05;
-  Vector continued;
-  double error = std::numeric_limits<double>::infinity();
-  if (nodes_) {
-    continued = nodes_->continued_column_potential(columns_.measure.nodes().position, next.epsilon());
-    error = next.error_at(continued);
-    if (error <= still_near) return continued;
+  auto monotone = [&] {
+    return monotone_potentials(rows_.measure.nodes(), columns_.measure.nodes(), next.epsilon());
+  };
+  if (!nodes_) {
+    next.begin(monotone());
+    return;
   }
-  Vector monotone = monotone_potentials(rows_.measure.nodes(), columns_.measure.nodes(), next.epsilon());
-  return next.error_at(monotone) < error ? monotone : continued;
+  const Vector continued = nodes_->continued_column_potential(columns_.measure.nodes().position, next.epsilon());
+  const double error = next.begin(continued);
+  if (error > still_near && next.begin(monotone()) > error) next.begin(continued);
 }
 
 // Boxes are too wide where the estimated error of their quadrature says so. Cells are too wide where potentials turn
 // faster than on the scale √ε: a conditional plan of deviation σ, in the worst case two atoms 2σ apart, puts the
-// nearest complex singularity of its log-sum πε/(4σ) off the line, and interpolation wants cells well below that.
+// nearest complex singularity of its log-sum πε/(4σ) off the line: interpolation wants cells well below that, and
+// boxes not far above it (where the plan splits, the nodes' slopes alone can miss how fast the integrand turns).
 bool LineTransport::narrow_where_needed(Side side, double& worst) {
-  constexpr double cell_in_epsilon_over_deviation = 0.39;
+  constexpr double cell_in_epsilon_over_deviation = 0.39, box_in_epsilon_over_deviation = 1.8;
   SideState& own = state(side);
   CompressionRule& rule = own.rule;
   if (own.measure.exact()) return false;
   const std::vector<Box>& boxes = own.measure.boxes();
   const Vector& position = own.measure.nodes().position;
-  const SideValues at = nodes_->evaluate(side, position, Objective::entropic);
-  const Vector error = nodes_->quadrature_error(side, boxes, rule.order, at.potential_slope);
+  const Vector deviation = nodes_->partner_deviation(side);
+  const Vector error = nodes_->quadrature_error(side, boxes, rule.order);
   bool too_wide = false;
-  std::vector<double> narrow_at, narrow_factor;
+  CompressionRule next = rule;
+  next.narrow_at.clear();
+  next.box_factor.clear();
+  next.cell_factor.clear();
   for (std::size_t b = 0; b < boxes.size(); ++b) {
-    const double seen = boxes[b].width > 0 ? std::max(error[static_cast<Index>(b)], 1e-300) : 1e-300;
-    worst = std::max(worst, seen);
-    too_wide = too_wide || seen > options_.accuracy;
-    // The error goes with the width to the power 2p; aim an order below the tolerance, change by a factor of 4 at most.
-    const double change = std::clamp(std::pow(0.1 * options_.accuracy / seen, 0.5 / rule.order), 0.25, 4.0);
-    const double box_factor =
-        boxes[b].width / rule.box_width * (seen > options_.accuracy ? change : std::max(change, 1.0));
+    double box_factor = 1;
+    if (boxes[b].width > 0) {
+      const double seen = std::max(error[static_cast<Index>(b)], 1e-300);
+      worst = std::max(worst, seen);
+      too_wide = too_wide || seen > options_.accuracy;
+      // The error goes with the width to the power 2p; aim an order below the tolerance, by a factor of 4 at most.
+      const double change = std::clamp(std::pow(0.1 * options_.accuracy / seen, 0.5 / rule.order), 0.25, 4.0);
+      box_factor = boxes[b].width / rule.box_width * (seen > options_.accuracy ? change : std::max(change, 1.0));
+    }
     for (Index node = boxes[b].first; node < boxes[b].last; ++node) {
-      const double cell_factor =
-          cell_in_epsilon_over_deviation * nodes_->epsilon() / (at.deviation[node] * rule.cell_width);
-      too_wide = too_wide || cell_factor < 0.8 * std::min(1.0, rule.factor(position[node], position[node]));
-      const double factor = boxes[b].width > 0 ? std::min(box_factor, 0.9 * cell_factor) : 0.9 * cell_factor;
-      if (factor >= 1) continue;
-      narrow_at.push_back(position[node]);
-      narrow_factor.push_back(factor);
+      const double scale = nodes_->epsilon() / deviation[node];
+      too_wide = too_wide || boxes[b].width > 1.25 * box_in_epsilon_over_deviation * scale ||
+                 rule.widest_cell(position[node], position[node]) > 1.25 * cell_in_epsilon_over_deviation * scale;
+      const double own_box_factor = std::min(box_factor, box_in_epsilon_over_deviation * scale / rule.box_width);
+      const double own_cell_factor = std::min(box_factor, 0.9 * cell_in_epsilon_over_deviation * scale / rule.cell_width);
+      if (own_box_factor >= 1 && own_cell_factor >= 1) continue;
+      next.narrow_at.push_back(position[node]);
+      next.box_factor.push_back(own_box_factor);
+      next.cell_factor.push_back(own_cell_factor);
     }
   }
-  rule.narrow_at = std::move(narrow_at);
-  rule.narrow_factor = std::move(narrow_factor);
+  rule = std::move(next);
   return too_wide;
 }
 
@@ -172,8 +181,8 @@ Matrix LineTransport::hessian(const MatrixRef& t_jacobian, const VectorRef& row_
     const double factor = 1 + sign * step;
     NodeProblem scaled_nodes(rows_.measure.nodes(), columns_.measure.nodes(), scaled(options_.row_policy, factor),
                              scaled(options_.column_policy, factor), nodes_->epsilon() * factor);
-    scaled_nodes.solve(nodes_->continued_column_potential(columns_.measure.nodes().position, scaled_nodes.epsilon()),
-                       {.tolerance = std::min(options_.tolerance, 1e-11)});
+    scaled_nodes.begin(nodes_->continued_column_potential(columns_.measure.nodes().position, scaled_nodes.epsilon()));
+    scaled_nodes.solve({.tolerance = std::min(options_.tolerance, 1e-11)});
     hessian -= sign / (2 * step) *
                entropic_hessian(scaled_nodes, t_jacobian, momentum, row_weights, s_jacobian, column_weights);
   }

@@ -58,7 +58,7 @@ class LineTransport {
 
   [[nodiscard]] SideState& state(Side side) { return side == Side::response ? rows_ : columns_; }
   void compress(SideState& side, const VectorRef& points, const VectorRef& weights, double epsilon);
-  [[nodiscard]] Vector start_for(NodeProblem& next) const;
+  void begin(NodeProblem& next) const;
   [[nodiscard]] bool narrow_where_needed(Side side, double& worst);
   [[nodiscard]] Matrix entropic_hessian(NodeProblem& nodes, const MatrixRef& t_jacobian, const Momentum& momentum,
                                         const VectorRef& row_weights, const MatrixRef& s_jacobian,

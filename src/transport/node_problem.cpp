@@ -48,14 +48,16 @@ NodeProblem::NodeProblem(LineMeasure rows, LineMeasure columns, const MarginalPo
       kernel_(rows_, columns_, epsilon),
       solver_(kernel_, row_terms_, column_terms_) {}
 
-void NodeProblem::solve(const Vector& v, const DualOptions& options) {
-  // With v in the base, the increments that the ascent works with keep all their digits.
-  Vector u = Vector::Zero(rows_.size()), start = v;
-  kernel_.rebase(u, start);
-  outcome_ = solver_.maximise(start, options);
+double NodeProblem::begin(const VectorRef& v) {
+  kernel_.set_column_base(v);
+  return solver_.begin(Vector::Zero(v.size()));
+}
+
+void NodeProblem::solve(const DualOptions& options) {
+  outcome_ = solver_.maximise(options);
   u_ = outcome_.u + kernel_.row_base();
   v_ = outcome_.v + kernel_.column_base();
-  factored_ = adjoint_ready_ = false;
+  adjoint_ready_ = false;
   kernel_.entropy_sums(outcome_.u, outcome_.v, entropy_by_row_, entropy_by_column_);
   mass_ = kernel_.row_sums().sum();
   const double relative_entropy = -entropy_by_row_.sum();
@@ -69,22 +71,15 @@ Vector NodeProblem::continued_column_potential(const VectorRef& positions, doubl
   return column_terms_.extend(log_sums, outcome_.columns.multipliers) - log_sums;
 }
 
-void NodeProblem::factor() {
-  if (factored_) return;
-  if (!solver_.factor(outcome_, 1e-13)) solver_.factor(outcome_, 1e-9);
-  factored_ = true;
-}
-
 // The adjoint of section 3 of the mathematics, centred on the potentials: with p = ξ + εP, q = ζ + εQ and
 // e = C/ε - u - v, the system [A₁ Γ; Γᵀ A₂][p; q] = [(C∘Γ)1; (C∘Γ)ᵀ1] becomes
 //   [A₁ Γ; Γᵀ A₂][P; Q] = [(e∘Γ)1 - εM₁u; (e∘Γ)ᵀ1 - εM₂v]   and   W = Γ(1 - e + P + Q),
 // in which no large cost cancels.
 void NodeProblem::prepare_adjoint() {
   if (adjoint_ready_) return;
-  factor();
   const Curvature m1 = row_terms_.curvature(outcome_.rows.log_ratio, outcome_.rows.multipliers);
   const Curvature m2 = column_terms_.curvature(outcome_.columns.log_ratio, outcome_.columns.multipliers);
-  adjoint_ = solver_.solve_system(entropy_by_row_ - m1.apply(u_), entropy_by_column_ - m2.apply(v_), 2);
+  adjoint_ = solver_.solve_system(outcome_, entropy_by_row_ - m1.apply(u_), entropy_by_column_ - m2.apply(v_));
   row_border_of_u_ = border_coefficients(m1, u_);
   column_border_of_v_ = border_coefficients(m2, v_);
   adjoint_ready_ = true;
@@ -110,46 +105,60 @@ SideValues NodeProblem::evaluate(Side side, const VectorRef& positions, Objectiv
   const Half h = half(side);
   const Index count = positions.size();
   const Windows windows = windows_of(positions, h.sources, h.source_potential, epsilon_);
-  const Vector log_sums = transport::log_sums(positions, h.sources, h.source_potential, epsilon_);
-
   SideValues at;
-  at.log_ratio = h.terms.extend(log_sums, h.multipliers);
-  at.potential = at.log_ratio - log_sums;
-  const Vector r = at.log_ratio.array().exp();
-  const Vector c = h.terms.unit_diagonal(at.log_ratio, h.multipliers);
-  const Matrix border = h.terms.unit_border(at.log_ratio, h.multipliers);
-  Vector pull = Vector::Zero(count);  // c·(B l_P - u + B l_u), what the policy adds to the adjoint's row equation
-  if (through_plan)
-    pull = c.cwiseProduct(border_times(border, h.adjoint_border.col(0)) - at.potential +
-                          border_times(border, h.potential_border));
+  for (Vector* values : {&at.log_ratio, &at.potential, &at.gradient, &at.potential_slope, &at.log_ratio_slope,
+                         &at.gradient_slope})
+    values->resize(count);
+  auto begin = [&](Index i) -> Index { return windows.begin[static_cast<std::size_t>(i)]; };
+  auto size = [&](Index i) { return windows.end[static_cast<std::size_t>(i)] - begin(i); };
 
-  at.gradient.resize(count);
-  at.potential_slope.resize(count);
-  at.log_ratio_slope.resize(count);
-  at.gradient_slope.resize(count);
-  at.deviation.resize(count);
-#pragma omp parallel for schedule(static)
-  for (Index i = 0; i < count; ++i) {
-    const Index begin = windows.begin[static_cast<std::size_t>(i)];
-    const Index size = windows.end[static_cast<std::size_t>(i)] - begin;
-    const Eigen::ArrayXd minus_e =
-        exponents(positions[i], h.sources, h.source_potential, begin, size, epsilon_) + at.potential[i];
-    const Eigen::ArrayXd d = positions[i] - h.sources.position.segment(begin, size).array();
-    // exp(-e) integrates to r against the source weights.
-    const Eigen::ArrayXd plan = minus_e.exp() * h.sources.weight.segment(begin, size).array();
-    const double first = (plan * d).sum(), second = (plan * d.square()).sum();
-    const double stiffness = h.terms.is_free() ? 0 : r[i] / (r[i] + c[i]);
-    const double log_sum_slope = -2 * first / (r[i] * epsilon_);
-    at.potential_slope[i] = -log_sum_slope * stiffness;
-    at.log_ratio_slope[i] = log_sum_slope * (1 - stiffness);
-    at.gradient_slope[i] = 2 * r[i] + 2 * at.potential_slope[i] * first - 4 * second / epsilon_;
-    at.deviation[i] = std::sqrt(std::max(0.0, second / r[i] - std::pow(first / r[i], 2)));
-    at.gradient[i] = 2 * first;
+  // A few positions at a time, so that the exponentials that give ℓ are still at hand when u is known.
+  constexpr Index together = 64;
+#pragma omp parallel for schedule(static) if (count > 64 * together)
+  for (Index first = 0; first < count; first += together) {
+    const Index last = std::min(first + together, count), here = last - first;
+    std::vector<Eigen::ArrayXd> entries(static_cast<std::size_t>(here)), plans(entries);
+    Vector log_sums(here);
+    for (Index i = first; i < last; ++i) {
+      auto& entry = entries[static_cast<std::size_t>(i - first)];
+      auto& plan = plans[static_cast<std::size_t>(i - first)];
+      entry = exponents(positions[i], h.sources, h.source_potential, begin(i), size(i), epsilon_);
+      const double largest = entry.maxCoeff();
+      plan = (entry - largest).exp() * h.sources.weight.segment(begin(i), size(i)).array();
+      const double sum = plan.sum();
+      plan /= sum;
+      log_sums[i - first] = largest + std::log(sum);
+    }
+    const Vector log_ratio = h.terms.extend(log_sums, h.multipliers);
+    const Vector c = h.terms.unit_diagonal(log_ratio, h.multipliers);
+    const Vector potential = log_ratio - log_sums;
+    Vector pull = Vector::Zero(here);  // c·(B l_P - u + B l_u), what the policy adds to the adjoint's row equation
     if (through_plan) {
-      const auto q = h.source_adjoint.col(0).segment(begin, size).array();
-      const double p =
-          h.terms.is_free() ? 0 : ((plan * (-minus_e - q)).sum() + pull[i]) / (r[i] + c[i]);
-      at.gradient[i] = 2 * (plan * d * (1 + minus_e + p + q)).sum();
+      const Matrix border = h.terms.unit_border(log_ratio, h.multipliers);
+      pull = c.cwiseProduct(border_times(border, h.adjoint_border.col(0)) - potential +
+                            border_times(border, h.potential_border));
+    }
+    at.log_ratio.segment(first, here) = log_ratio;
+    at.potential.segment(first, here) = potential;
+    Eigen::ArrayXd d, moment;
+    for (Index i = first; i < last; ++i) {
+      const Eigen::ArrayXd& plan = plans[static_cast<std::size_t>(i - first)];  // π
+      const Eigen::ArrayXd& entry = entries[static_cast<std::size_t>(i - first)];
+      const double r = std::exp(log_ratio[i - first]), stiff = h.terms.is_free() ? 0 : r / (r + c[i - first]);
+      d = positions[i] - h.sources.position.segment(begin(i), size(i)).array();
+      moment = plan * d;
+      const double mean = moment.sum(), square = (moment * d).sum();
+      const double log_sum_slope = -2 * mean / epsilon_;
+      at.potential_slope[i] = -log_sum_slope * stiff;
+      at.log_ratio_slope[i] = log_sum_slope * (1 - stiff);
+      at.gradient_slope[i] = r * (2 + 2 * at.potential_slope[i] * mean - 4 * square / epsilon_);
+      at.gradient[i] = 2 * r * mean;
+      if (through_plan) {
+        const auto q = h.source_adjoint.col(0).segment(begin(i), size(i)).array();
+        const double u = potential[i - first];
+        const double p = h.terms.is_free() ? 0 : (-r * (plan * (entry + u + q)).sum() + pull[i - first]) / (r + c[i - first]);
+        at.gradient[i] = 2 * r * (moment * (1 + u + p + entry + q)).sum();
+      }
     }
   }
   return at;
@@ -162,7 +171,6 @@ SideValues NodeProblem::evaluate(Side side, const VectorRef& positions, Objectiv
 // The gradient reacts by  δG(t) = ∫K C_t (δu + δv) dν + ∫∂_s(K C_t) dm,  C_t = 2d,  ∂_s(K C_t) = K(2d(v' + 2d/ε) - 2).
 // The Hessian's reaction part is Σ over both sides of <momentum, δG>. Tested against finite differences.
 Matrix NodeProblem::reaction(const Vector& row_positions, const Vector& column_positions, const Momentum& momentum) {
-  factor();
   const Index directions = momentum.rows.cols();
   const SideValues at_rows = evaluate(Side::response, row_positions, Objective::entropic);
   const SideValues at_columns = evaluate(Side::feature, column_positions, Objective::entropic);
@@ -202,7 +210,7 @@ Matrix NodeProblem::reaction(const Vector& row_positions, const Vector& column_p
   };
   const Matrix row_shift = moving_constraint(row_terms_, outcome_.rows, at_rows, momentum.rows, f);
   const Matrix column_shift = moving_constraint(column_terms_, outcome_.columns, at_columns, momentum.columns, g);
-  const SystemSolution change = solver_.solve_system(f, g, 1);
+  const SystemSolution change = solver_.solve_system(outcome_, f, g);
 
   // δG at the positions of each side.
   auto react = [&](Side side, const Vector& x, const SideValues& at, const Vector& y, const SideValues& source,
@@ -249,38 +257,72 @@ Matrix NodeProblem::reaction(const Vector& row_positions, const Vector& column_p
 // worst like e^{κy} on [-1, 1]. A p-point Gauss rule loses what a polynomial of degree k = 2p misses of it, its
 // Chebyshev coefficient I_k(κ) ≈ exp(√(k² + κ²) - k asinh(k/κ)), against an integral of e^κ/κ. The box's error is the
 // largest of f times that ratio over all t.
-Vector NodeProblem::quadrature_error(Side side, const std::vector<Box>& boxes, int order,
-                                     const Vector& slope) const {
+Vector NodeProblem::quadrature_error(Side side, const std::vector<Box>& boxes, int order) const {
   const double degree = 2 * order;
   auto relative_error = [&](double kappa) {
     if (!(kappa > 0)) return 0.0;
-    const double missed = std::hypot(degree, kappa) - degree * std::asinh(degree / kappa) - kappa;
+    const double missed = std::sqrt(degree * degree + kappa * kappa) - degree * std::asinh(degree / kappa) - kappa;
     return std::min(1.0, std::exp(missed) * std::max(kappa, 1.0));
   };
-  const Side other = side == Side::response ? Side::feature : Side::response;
+  const bool by_row = side == Side::response;
   const LineMeasure& own = measure(side);
-  const LineMeasure& seen_from = measure(other);
-  const Vector& log_ratio = (other == Side::response ? outcome_.rows : outcome_.columns).log_ratio;
-  const Windows windows = windows_of(seen_from.position, own, potential(side), epsilon_);
+  const LineMeasure& seen_from = measure(by_row ? Side::feature : Side::response);
+  const Vector& sums = by_row ? kernel_.column_sums() : kernel_.row_sums();
+  const Vector slope = potential_slope(side);
   Vector error = Vector::Zero(static_cast<Index>(boxes.size()));
-  std::size_t first_box = 0;
-  for (Index i = 0; i < seen_from.size(); ++i) {
-    const Index begin = windows.begin[static_cast<std::size_t>(i)], end = windows.end[static_cast<std::size_t>(i)];
-    while (boxes[first_box].last <= begin) ++first_box;
-    for (std::size_t b = first_box; b < boxes.size() && boxes[b].first < end; ++b) {
+  auto note = [&](Index b, Index target, double mass) {
+    const Box& box = boxes[static_cast<std::size_t>(b)];
+    const double share = mass / sums[target];
+    if (!(share > error[b])) return;  // no error exceeds its share
+    auto steepness = [&](Index j) {
+      return std::abs(slope[j] + 2 * (seen_from.position[target] - own.position[j]) / epsilon_);
+    };
+    const double kappa = 0.5 * box.width * std::max(steepness(box.first), steepness(box.last - 1));
+    error[b] = std::max(error[b], share * relative_error(kappa));
+  };
+  if (by_row) {
+    Vector mass;
+    for (std::size_t b = 0; b < boxes.size(); ++b) {
       if (boxes[b].width == 0) continue;
-      const Index from = std::max(begin, boxes[b].first), to = std::min(end, boxes[b].last);
-      const Eigen::ArrayXd k = exponents(seen_from.position[i], own, potential(side), from, to - from, epsilon_) +
-                               (potential(other)[i] - log_ratio[i]);
-      const double share = (k.exp() * own.weight.segment(from, to - from).array()).sum();
-      auto steepness = [&](Index j) {
-        return std::abs(slope[j] + 2 * (seen_from.position[i] - own.position[j]) / epsilon_);
-      };
-      const double kappa = 0.5 * boxes[b].width * std::max(steepness(boxes[b].first), steepness(boxes[b].last - 1));
-      error[static_cast<Index>(b)] = std::max(error[static_cast<Index>(b)], share * relative_error(kappa));
+      const Index from = kernel_.window(boxes[b].first).first, to = kernel_.window(boxes[b].last - 1).second;
+      mass.setZero(to - from);
+      for (Index i = boxes[b].first; i < boxes[b].last; ++i)
+        mass.segment(kernel_.window(i).first - from, kernel_.row(i).size()) += kernel_.row(i).matrix();
+      for (Index j = from; j < to; ++j) note(static_cast<Index>(b), j, mass[j - from]);
+    }
+    return error;
+  }
+  std::size_t first_box = 0;
+  for (Index i = 0; i < rows_.size(); ++i) {
+    const auto [from, to] = kernel_.window(i);
+    while (boxes[first_box].last <= from) ++first_box;
+    for (std::size_t b = first_box; b < boxes.size() && boxes[b].first < to; ++b) {
+      if (boxes[b].width == 0) continue;
+      const Index low = std::max(from, boxes[b].first), high = std::min(to, boxes[b].last);
+      note(static_cast<Index>(b), i, kernel_.row(i).segment(low - from, high - low).sum());
     }
   }
   return error;
+}
+
+// u' at the nodes: with the plan at hand no exponential is needed (see evaluate() for the formula).
+Vector NodeProblem::potential_slope(Side side) const {
+  const bool by_row = side == Side::response;
+  const SideTerms& terms = by_row ? row_terms_ : column_terms_;
+  if (terms.is_free()) return Vector::Zero(measure(side).size());
+  Vector first, second;
+  kernel_.distance_sums(side, first, second);
+  const Vector& sums = by_row ? kernel_.row_sums() : kernel_.column_sums();
+  const Vector c = terms.unit_diagonal(ratio(side).log_ratio, ratio(side).multipliers);
+  const Eigen::ArrayXd r = ratio(side).log_ratio.array().exp();
+  return 2 / epsilon_ * first.array() / sums.array() * r / (r + c.array());
+}
+
+Vector NodeProblem::partner_deviation(Side side) const {
+  Vector first, second;
+  kernel_.distance_sums(side, first, second);
+  const Vector& sums = side == Side::response ? kernel_.row_sums() : kernel_.column_sums();
+  return (second.array() / sums.array() - (first.array() / sums.array()).square()).max(0).sqrt();
 }
 
 }  // namespace unshuffle::transport

@@ -20,7 +20,6 @@ struct SideValues {
   Vector potential_slope;  ///< u'(t).
   Vector log_ratio_slope;  ///< (log r)'(t).
   Vector gradient_slope;   ///< G'(t) of the entropic value with the other side held fixed.
-  Vector deviation;        ///< Standard deviation of the partner's position under the plan.
 };
 
 /// A direction in which the points of both sides move, as momentum (weight × velocity) on positions.
@@ -36,10 +35,9 @@ class NodeProblem {
   NodeProblem(const NodeProblem&) = delete;
   NodeProblem& operator=(const NodeProblem&) = delete;
 
-  /// Solves from column potentials v (total, in units of ε).
-  void solve(const Vector& v, const DualOptions& options);
-  /// Marginal error at column potentials v.
-  [[nodiscard]] double error_at(const Vector& v) { return solver_.error_at(v); }
+  /// Marginal error at column potentials v (total, in units of ε); solve() goes on from there.
+  double begin(const VectorRef& v);
+  void solve(const DualOptions& options);
   [[nodiscard]] const DualOutcome& outcome() const { return outcome_; }
 
   [[nodiscard]] double epsilon() const { return epsilon_; }
@@ -63,15 +61,20 @@ class NodeProblem {
   [[nodiscard]] Matrix reaction(const Vector& row_positions, const Vector& column_positions, const Momentum& momentum);
 
   /// For every box of a side: how wrong its quadrature of `order` nodes can make a row (or column) sum of the other
-  /// side, relative to that sum. `slope` is the side's potential_slope at its nodes.
-  [[nodiscard]] Vector quadrature_error(Side side, const std::vector<Box>& boxes, int order, const Vector& slope) const;
+  /// side, relative to that sum.
+  [[nodiscard]] Vector quadrature_error(Side side, const std::vector<Box>& boxes, int order) const;
+  /// For every node of a side, the standard deviation of its partner's position under the plan.
+  [[nodiscard]] Vector partner_deviation(Side side) const;
 
  private:
   struct Half;  // one side as seen from the other
 
   [[nodiscard]] Half half(Side side) const;
   void prepare_adjoint();
-  void factor();
+  [[nodiscard]] Vector potential_slope(Side side) const;
+  [[nodiscard]] const Ratio& ratio(Side side) const {
+    return side == Side::response ? outcome_.rows : outcome_.columns;
+  }
 
   LineMeasure rows_, columns_;
   double epsilon_;
@@ -82,7 +85,7 @@ class NodeProblem {
   Vector u_, v_;
   Vector entropy_by_row_, entropy_by_column_;
   double transport_cost_ = 0, value_ = 0, mass_ = 0;
-  bool factored_ = false, adjoint_ready_ = false;
+  bool adjoint_ready_ = false;
   SystemSolution adjoint_;
   Vector row_border_of_u_, column_border_of_v_;
 };

@@ -95,8 +95,9 @@ void Solver::State::descend(double largest, double epsilon) {
     rows.set_epsilon(stage);
     columns.set_epsilon(stage);
     const bool last = stages.empty();
-    outcome = solver->maximise(v, {.tolerance = last ? options.tolerance : stage_tolerance,
-                                   .max_newton = options.max_iterations});
+    solver->begin(v);
+    outcome = solver->maximise({.tolerance = last ? options.tolerance : stage_tolerance,
+                                .max_newton = options.max_iterations});
     newton += outcome.newton_steps;
     sinkhorn += outcome.sinkhorn_steps;
     if (!last) {
@@ -163,13 +164,12 @@ Matrix Solver::weights(const Plan& plan, Objective objective) {
   if (objective == Objective::entropic) return plan.coupling;
   const DualOutcome& outcome = state.outcome;
   DenseKernel& kernel = *state.kernel;
-  if (!state.solver->factor(outcome, 1e-13)) (void)state.solver->factor(outcome, 1e-9);
   Vector by_row, by_column;
   kernel.entropy_sums(outcome.u, outcome.v, by_row, by_column);
   const Vector u = outcome.u + kernel.row_base(), v = outcome.v + kernel.column_base();
   const Curvature m1 = state.rows.curvature(outcome.rows.log_ratio, outcome.rows.multipliers);
   const Curvature m2 = state.columns.curvature(outcome.columns.log_ratio, outcome.columns.multipliers);
-  const SystemSolution adjoint = state.solver->solve_system(by_row - m1.apply(u), by_column - m2.apply(v), 2);
+  const SystemSolution adjoint = state.solver->solve_system(outcome, by_row - m1.apply(u), by_column - m2.apply(v));
   const Matrix w = kernel.weighted_plan(outcome.u, outcome.v, adjoint.x.col(0), adjoint.y.col(0));
   return state.transposed ? Matrix(w.transpose()) : w;
 }
