@@ -125,7 +125,8 @@ Compressed compressed(Draw& draw) {
   c.rule.box_width = 4 * c.rule.cell_width;
   if (draw.chance(0.3)) {
     c.rule.narrow_at = {-0.5, 0, 0.7};
-    c.rule.narrow_factor = {0.5, 0.1, 0.8};
+    c.rule.box_factor = {0.5, 0.1, 0.8};
+    c.rule.cell_factor = {0.4, 0.3, 0.9};
   }
   c.measure = CompressedMeasure(c.points, c.weights, c.rule);
   return c;
@@ -199,7 +200,10 @@ TEST(TransportLineCompression, DoesNotDependOnTheOrderOfThePoints) {
 
 TEST(TransportLineCompression, LeavesFewPointsAsTheyAre) {
   const Vector points{{3, 1, 2, 1}};
-  const CompressedMeasure measure(points, Vector(), {.box_width = 0.4, .cell_width = 0.1, .narrow_at = {}, .narrow_factor = {}});
+  CompressionRule rule;
+  rule.box_width = 0.4;
+  rule.cell_width = 0.1;
+  const CompressedMeasure measure(points, Vector(), rule);
   EXPECT_TRUE(measure.exact());
   EXPECT_EQ(measure.nodes().position, (Vector{{1, 2, 3}}));
   EXPECT_EQ(measure.nodes().weight, (Vector{{0.5, 0.25, 0.25}}));
