@@ -61,9 +61,9 @@ Setting random_setting(Draw& draw, double relative, const MarginalPolicy& rows, 
 
 // F is smooth in C on the scale ε, so h = ε/64 (a power of two) and Richardson leave a truncation error near 1e-9.
 // Exponents C/ε are rounded to 1e-16/ε: F, whose plan reacts within ε, then carries 1e-16 and its difference quotient
-// 1e-14/ε. Under a ball the rounding moves the marginals themselves, so F carries 1e-16/ε and the quotient 1e-14/ε². The
-// finite differences can show 1e-6 down to ε = 1e-6 without and 1e-4 with a ball; below, the bound follows that rounding,
-// and with a ball they show nothing below 1e-6.
+// 1e-14/ε. Under a ball the rounding moves the marginals themselves, so F carries 1e-16/ε and the quotient 1e-14/ε².
+// The finite differences can show 1e-6 down to ε = 1e-6 without and 1e-4 with a ball; below, the bound follows that
+// rounding, and with a ball they show nothing below 1e-6.
 double attainable(double epsilon, bool ball) {
   return std::max(1e-6, ball ? 5e-16 / (epsilon * epsilon) : 1e-12 / epsilon);
 }
@@ -78,8 +78,8 @@ TEST(DenseGradient, AgreesWithFiniteDifferencesForEveryPolicyOverElevenDecadesOf
         if (ball && relative < 1e-6) continue;
         const Setting at = random_setting(draw, relative, rows, columns);
         const std::string name = testing::name_of(rows) + "/" + testing::name_of(columns) + " " +
-                                 std::to_string(at.cost.rows()) + "x" + std::to_string(at.cost.cols()) +
-                                 " epsilon 1e" + std::to_string(std::log10(relative));
+                                 std::to_string(at.cost.rows()) + "x" + std::to_string(at.cost.cols()) + " epsilon 1e" +
+                                 std::to_string(std::log10(relative));
         SCOPED_TRACE(name);
         Solver solver(at.options);
         const Plan plan = solver.solve(at.cost, at.a, at.b);
@@ -120,7 +120,8 @@ TEST(DenseGradient, TheTransportCostIsTheValueMinusItsDerivativeInACommonFactorO
       const double v = value(1), f = at.objective(at.cost, Objective::transport);
       const double error = std::abs(f - (v - slope)) / (std::abs(f) + std::abs(v) + std::abs(slope));
       EXPECT_LE(error, std::max(1e-8, 1e-13 / relative));
-      worst.see(error, testing::name_of(rows) + "/" + testing::name_of(columns) + " epsilon " + std::to_string(relative));
+      worst.see(error,
+                testing::name_of(rows) + "/" + testing::name_of(columns) + " epsilon " + std::to_string(relative));
     }
 }
 

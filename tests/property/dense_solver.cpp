@@ -29,11 +29,20 @@ Matrix random_cost(Draw& draw) {
         for (Index j = 0; j < m; ++j) cost.col(j).array() += (t.array() - s[j]).square();
       }
       break;
-    case 1: cost = (2 * cost).array().round(); break;                      // ties
-    case 2: cost.setConstant(draw.chance(0.5) ? 0 : 1.5); break;           // nothing to choose
-    case 3: for (Index i = 1; i < n; i += 2) cost.row(i) = cost.row(0); break;  // duplicates
-    case 4: cost.row(draw.integer(0, n - 1)).array() += 10; break;         // an outlier row
-    default: break;
+    case 1:
+      cost = (2 * cost).array().round();
+      break;  // ties
+    case 2:
+      cost.setConstant(draw.chance(0.5) ? 0 : 1.5);
+      break;  // nothing to choose
+    case 3:
+      for (Index i = 1; i < n; i += 2) cost.row(i) = cost.row(0);
+      break;  // duplicates
+    case 4:
+      cost.row(draw.integer(0, n - 1)).array() += 10;
+      break;  // an outlier row
+    default:
+      break;
   }
   return cost * draw.log_uniform(1e-6, 1e6);
 }
@@ -108,8 +117,7 @@ TEST(DenseSolver, ConvergesAndIsAPlanOfItsPotentialsWithTheMarginalsItClaims) {
     EXPECT_LE(error, 2 * one.options.tolerance + 20 * rounding);
     marginal.see(error / one.options.tolerance, one.name);
 
-    const Matrix exponent =
-        ((-one.cost).colwise() + plan.row_potential).rowwise() + plan.column_potential.transpose();
+    const Matrix exponent = ((-one.cost).colwise() + plan.row_potential).rowwise() + plan.column_potential.transpose();
     const Matrix expected = one.a.asDiagonal() * (exponent / eps).array().exp().matrix() * one.b.asDiagonal();
     const double formula_error = (plan.coupling - expected).lpNorm<1>();
     EXPECT_LE(formula_error, 1e-12 + 20 * rounding);
@@ -146,7 +154,8 @@ TEST(DenseSolver, RobustMarginalsStayOnTheSimplexInsideTheirBallAndGiveOutliersL
     const Ball ball{.spread = draw.log_uniform(1e-3, 1), .entropy = draw.log_uniform(0.1, 2)};
     const bool both = draw.chance(0.5);
     const double epsilon = draw.log_uniform(1e-6, 0.3);
-    Solver solver({.epsilon = epsilon, .rows = ball, .columns = both ? MarginalPolicy(ball) : Exact{}, .tolerance = 1e-10});
+    Solver solver(
+        {.epsilon = epsilon, .rows = ball, .columns = both ? MarginalPolicy(ball) : Exact{}, .tolerance = 1e-10});
     const Plan plan = solver.solve(cost, a, b);
     const std::string name = "case " + std::to_string(k) + " " + std::to_string(n) + "x" + std::to_string(m) +
                              " spread " + std::to_string(ball.spread) + " entropy " + std::to_string(ball.entropy) +
@@ -163,7 +172,8 @@ TEST(DenseSolver, RobustMarginalsStayOnTheSimplexInsideTheirBallAndGiveOutliersL
     check(a, plan.coupling.rowwise().sum());
     if (both) check(b, plan.coupling.colwise().sum());
     EXPECT_LT(plan.coupling.row(outlier).sum(), a[outlier]);
-    for (Index i = 0; i < n; ++i) EXPECT_GE(plan.coupling.row(i).sum() / a[i], plan.coupling.row(outlier).sum() / a[outlier] * (1 - 1e-9));
+    for (Index i = 0; i < n; ++i)
+      EXPECT_GE(plan.coupling.row(i).sum() / a[i], plan.coupling.row(outlier).sum() / a[outlier] * (1 - 1e-9));
   }
 }
 

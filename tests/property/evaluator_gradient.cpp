@@ -87,7 +87,8 @@ TEST(EvaluatorGradient, AgreesWithFiniteDifferencesForEveryPolicyObjectiveAndMod
       const Problem problem = random_problem(draw, kind, variant);
       const auto model = kind.bind(problem);
       const double epsilon = draw.log_uniform(1e-2, 3);
-      const Vector w = 0.7 * draw.normals(model->parameters()), direction = draw.normals(model->parameters()).normalized();
+      const Vector w = 0.7 * draw.normals(model->parameters()),
+                   direction = draw.normals(model->parameters()).normalized();
       for (Objective objective : {Objective::transport, Objective::entropic}) {
         const std::string name = kind.name + " " + name_of(rows) + "/" + name_of(columns) + " " + name_of(objective) +
                                  " epsilon " + std::to_string(epsilon) + (variant.weights ? " weights" : "") +
@@ -97,7 +98,8 @@ TEST(EvaluatorGradient, AgreesWithFiniteDifferencesForEveryPolicyObjectiveAndMod
         const Evaluation at = evaluator.evaluate(w);
         EXPECT_LE(at.marginal_error, 1e-10) << at.message;
         auto central = [&](double h) {
-          return (evaluator.evaluate(w + h * direction).objective - evaluator.evaluate(w - h * direction).objective) / (2 * h);
+          return (evaluator.evaluate(w + h * direction).objective - evaluator.evaluate(w - h * direction).objective) /
+                 (2 * h);
         };
         const double h = 0.01 * std::min(epsilon, 0.3);
         const double slope = (4 * central(h / 2) - central(h)) / 3;
@@ -125,9 +127,10 @@ TEST(EvaluatorGradient, DoesNotDependOnTheBackend) {
         Evaluator sorted(problem, *model, options_for(rows, columns, objective, epsilon, Backend::sorted));
         Evaluator dense(problem, *model, options_for(rows, columns, objective, epsilon, Backend::dense));
         const Evaluation a = sorted.evaluate(w), b = dense.evaluate(w);
-        const double error = std::max({(a.gradient - b.gradient).norm() / b.gradient.norm(),
-                                       std::abs(a.objective - b.objective) / (1 + std::abs(b.objective)),
-                                       std::abs(a.transport_cost - b.transport_cost) / (1 + std::abs(b.transport_cost))});
+        const double error =
+            std::max({(a.gradient - b.gradient).norm() / b.gradient.norm(),
+                      std::abs(a.objective - b.objective) / (1 + std::abs(b.objective)),
+                      std::abs(a.transport_cost - b.transport_cost) / (1 + std::abs(b.transport_cost))});
         EXPECT_LE(error, 1e-8);
         worst.see(error, name);
         const SoftLinks here = sorted.links(w), there = dense.links(w);
@@ -166,8 +169,10 @@ TEST(EvaluatorGradient, DoesNotDependOnTheOrderOfTheRows) {
             permuted(problem, draw.permutation(problem.responses()), draw.permutation(problem.features()));
         const auto model = kind.bind(problem), other = kind.bind(moved);
         const Vector w = 0.7 * draw.normals(model->parameters());
-        const EvaluatorOptions options = options_for(transport::Ball{.spread = 0.1}, transport::Exact{}, objective, 0.1);
-        const Evaluation a = Evaluator(problem, *model, options).evaluate(w), b = Evaluator(moved, *other, options).evaluate(w);
+        const EvaluatorOptions options =
+            options_for(transport::Ball{.spread = 0.1}, transport::Exact{}, objective, 0.1);
+        const Evaluation a = Evaluator(problem, *model, options).evaluate(w),
+                         b = Evaluator(moved, *other, options).evaluate(w);
         const double error = std::max((a.gradient - b.gradient).norm() / a.gradient.norm(),
                                       std::abs(a.objective - b.objective) / (1 + std::abs(a.objective)));
         EXPECT_LE(error, 1e-9) << kind.name << (groups ? " groups" : "") << " " << name_of(objective);
@@ -193,7 +198,8 @@ TEST(EvaluatorGradient, IsTheSameToTheLastBitForAnyNumberOfThreads) {
       const auto model = kind.bind(problem);
       const Vector w = 0.7 * draw.normals(model->parameters());
       for (Objective objective : {Objective::transport, Objective::entropic}) {
-        const EvaluatorOptions options = options_for(transport::Exact{}, transport::Ball{.spread = 0.2}, objective, 0.3);
+        const EvaluatorOptions options =
+            options_for(transport::Exact{}, transport::Ball{.spread = 0.2}, objective, 0.3);
         std::vector<Evaluation> results;
         for (int threads : {1, 2, 3}) {
           omp_set_num_threads(threads);
@@ -219,11 +225,13 @@ TEST(EvaluatorGradient, TheHessianIsTheDerivativeOfTheGradient) {
       for (Objective objective : {Objective::transport, Objective::entropic}) {
         const Problem problem = random_problem(draw, kind, {true, groups});
         const auto model = kind.bind(problem);
-        const Vector w = 0.7 * draw.normals(model->parameters()), direction = draw.normals(model->parameters()).normalized();
+        const Vector w = 0.7 * draw.normals(model->parameters()),
+                     direction = draw.normals(model->parameters()).normalized();
         Evaluator evaluator(problem, *model, options_for(transport::Exact{}, transport::Exact{}, objective, 0.3));
         const Evaluation at = evaluator.evaluate(w, true);
         auto central = [&](double h) -> Vector {
-          return (evaluator.evaluate(w + h * direction).gradient - evaluator.evaluate(w - h * direction).gradient) / (2 * h);
+          return (evaluator.evaluate(w + h * direction).gradient - evaluator.evaluate(w - h * direction).gradient) /
+                 (2 * h);
         };
         const Vector slope = (4 * central(1e-3) - central(2e-3)) / 3;
         const double error = (slope - at.hessian * direction).norm() / at.hessian.norm();
@@ -248,7 +256,8 @@ TEST(EvaluatorGradient, RowsOfZeroWeightChangeNothing) {
     const auto model = kind.bind(problem);
     const Vector w = 0.3 * draw.normals(model->parameters());
     const EvaluatorOptions options = options_for(transport::Exact{}, transport::Exact{}, Objective::transport, 0.3);
-    const Evaluation a = Evaluator(problem, *model, options).evaluate(w), b = Evaluator(other, *model, options).evaluate(w);
+    const Evaluation a = Evaluator(problem, *model, options).evaluate(w),
+                     b = Evaluator(other, *model, options).evaluate(w);
     EXPECT_NEAR(a.objective, b.objective, 1e-12 * std::abs(a.objective)) << kind.name;
     EXPECT_LE((a.gradient - b.gradient).norm(), 1e-11 * a.gradient.norm()) << kind.name;
   }

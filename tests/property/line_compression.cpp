@@ -15,12 +15,23 @@ const char* const shapes[] = {"normal", "Cauchy", "log-normal", "integers", "out
 Vector shape(Draw& draw, Index kind, Index size, double heavy_share) {
   Vector x = draw.normals(size);
   switch (kind) {
-    case 1: x = x.unaryExpr([&](double v) { return v / std::max(std::abs(draw.normal()), 1e-6); }); break;
-    case 2: x = x.array().exp(); break;
-    case 3: x = (3 * x).array().round(); break;
-    case 4: x[draw.integer(0, size - 1)] = 1e6; break;
-    case 5: x.head(static_cast<Index>(heavy_share * static_cast<double>(size))).array() += 1000; break;
-    default: break;
+    case 1:
+      x = x.unaryExpr([&](double v) { return v / std::max(std::abs(draw.normal()), 1e-6); });
+      break;
+    case 2:
+      x = x.array().exp();
+      break;
+    case 3:
+      x = (3 * x).array().round();
+      break;
+    case 4:
+      x[draw.integer(0, size - 1)] = 1e6;
+      break;
+    case 5:
+      x.head(static_cast<Index>(heavy_share * static_cast<double>(size))).array() += 1000;
+      break;
+    default:
+      break;
   }
   return x;
 }

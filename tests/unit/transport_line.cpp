@@ -242,7 +242,8 @@ TEST(TransportLineEdges, PointsThatAreAllEqualCostTheirDistance) {
     EXPECT_LE(line.gradient(Side::response, Objective::transport).norm(), 1e-10);
     EXPECT_TRUE(line.gradient(Side::feature, Objective::entropic).allFinite());
     line.forget();
-    const LineReport apart = line.solve(Vector::Constant(200, 1.0), Vector(), Vector::Constant(100, 0.0), Vector(), 0.1);
+    const LineReport apart =
+        line.solve(Vector::Constant(200, 1.0), Vector(), Vector::Constant(100, 0.0), Vector(), 0.1);
     EXPECT_TRUE(apart.converged) << apart.message;
     EXPECT_NEAR(apart.transport_cost, apart.mass, 1e-9);
   }
@@ -270,7 +271,8 @@ TEST(TransportLineEdges, ClustersFarApartWithBalancedMassConvergeToTheClustersOw
         EXPECT_NEAR(both.transport_cost, single.transport_cost, rounding);
         for (Objective objective : {Objective::transport, Objective::entropic}) {
           const Vector g = one.gradient(Side::feature, objective), h = two.gradient(Side::feature, objective);
-          const double error = std::max((h.head(400) - g).lpNorm<Eigen::Infinity>(), (h.tail(400) - g).lpNorm<Eigen::Infinity>());
+          const double error =
+              std::max((h.head(400) - g).lpNorm<Eigen::Infinity>(), (h.tail(400) - g).lpNorm<Eigen::Infinity>());
           EXPECT_LE(error, 1e-7 + 1e-12 * apart / std::sqrt(epsilon));
           worst.see(error, "apart " + std::to_string(apart) + " epsilon " + std::to_string(epsilon));
         }
@@ -292,9 +294,10 @@ TEST(TransportLineEdges, AStartFromTheLastSolutionGivesTheSameAnswerAsAColdOne) 
       EXPECT_TRUE(from_last.converged && from_nothing.converged) << from_last.message << from_nothing.message;
       EXPECT_NEAR(from_last.transport_cost, from_nothing.transport_cost, 1e-8);
       EXPECT_NEAR(from_last.value, from_nothing.value, 1e-9);
-      EXPECT_LE((warm.gradient(Side::feature, Objective::transport) - cold.gradient(Side::feature, Objective::transport))
-                    .lpNorm<Eigen::Infinity>(),
-                1e-6);
+      EXPECT_LE(
+          (warm.gradient(Side::feature, Objective::transport) - cold.gradient(Side::feature, Objective::transport))
+              .lpNorm<Eigen::Infinity>(),
+          1e-6);
     }
   }
 }
