@@ -261,6 +261,7 @@ TEST(TransportLineEdges, ClustersFarApartWithBalancedMassConvergeToTheClustersOw
   for (bool compress : {true, false})
     for (double epsilon : {1e-3, 1e-1})
       for (double apart : {1e2, 1e4, 1e6}) {
+        if (epsilon < 1e-14 * apart * apart) continue;  // costs would have no digits left
         SCOPED_TRACE(apart);
         LineTransport one({.compress = compress}), two({.compress = compress});
         const LineReport single = one.solve(t, Vector(), s, Vector(), epsilon);
