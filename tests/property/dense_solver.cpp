@@ -1,0 +1,213 @@
+// Properties of the dense transport solver over random problems of every shape, scale, epsilon and pair of policies.
+#include <gtest/gtest.h>
+
+#include "oracle/transport_support.hpp"
+#include "unshuffle/transport/solver.hpp"
+
+namespace unshuffle::transport {
+namespace {
+
+using testing::Draw;
+using testing::Worst;
+
+struct Case {
+  Matrix cost;
+  Vector a, b;
+  SolverOptions options;
+  std::string name;
+};
+
+/// Sizes 1..40 with 1 favoured, ties, duplicate rows, constant costs, scales 1e-6..1e6.
+Matrix random_cost(Draw& draw) {
+  const Index n = draw.chance(0.1) ? 1 : draw.integer(1, 40), m = draw.chance(0.1) ? 1 : draw.integer(1, 40);
+  Matrix cost = draw.normals(n, m).cwiseAbs2();
+  switch (draw.integer(0, 5)) {
+    case 0:  // points in the plane
+      for (Index k = 0; k < 2; ++k) {
+        const Vector t = draw.normals(n), s = draw.normals(m);
+        if (k == 0) cost.setZero();
+        for (Index j = 0; j < m; ++j) cost.col(j).array() += (t.array() - s[j]).square();
+      }
+      break;
+    case 1:
+      cost = (2 * cost).array().round();
+      break;  // ties
+    case 2:
+      cost.setConstant(draw.chance(0.5) ? 0 : 1.5);
+      break;  // nothing to choose
+    case 3:
+      for (Index i = 1; i < n; i += 2) cost.row(i) = cost.row(0);
+      break;  // duplicates
+    case 4:
+      cost.row(draw.integer(0, n - 1)).array() += 10;
+      break;  // an outlier row
+    default:
+      break;
+  }
+  return cost * draw.log_uniform(1e-6, 1e6);
+}
+
+std::vector<Case> cases(std::uint64_t seed, int count, double least_epsilon) {
+  Draw draw(seed);
+  std::vector<Case> all;
+  for (int k = 0; k < count; ++k) {
+    Case one;
+    one.cost = random_cost(draw);
+    one.a = draw.chance(0.5) ? draw.weights(one.cost.rows()) : testing::equal_weights(one.cost.rows());
+    one.b = draw.chance(0.5) ? draw.weights(one.cost.cols()) : testing::equal_weights(one.cost.cols());
+    const double largest = one.cost.maxCoeff() > 0 ? one.cost.maxCoeff() : 1;
+    const auto pairs = testing::policy_pairs(largest);
+    const auto& [rows, columns] = pairs[static_cast<std::size_t>(k) % pairs.size()];
+    one.options = {.epsilon = draw.log_uniform(least_epsilon, 1e3), .rows = rows, .columns = columns};
+    one.name = "case " + std::to_string(k) + " " + testing::name_of(rows) + "/" + testing::name_of(columns) + " " +
+               std::to_string(one.cost.rows()) + "x" + std::to_string(one.cost.cols()) + " scale " +
+               std::to_string(largest) + " epsilon 1e" + std::to_string(std::log10(one.options.epsilon));
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+/// Mass by which sums and potential of a side miss its policy, computed from the definition of the policy.
+double marginal_error(const MarginalPolicy& policy, const Vector& weights, const Vector& sums, const Vector& potential,
+                      double epsilon) {
+  if (std::holds_alternative<Exact>(policy)) return (sums - weights).lpNorm<1>();
+  if (std::holds_alternative<Free>(policy)) return (potential / epsilon).lpNorm<Eigen::Infinity>();
+  if (const auto* kl = std::get_if<KullbackLeibler>(&policy))
+    return (sums.array() - weights.array() * (-potential.array() / kl->strength).exp()).abs().sum();
+  // -u = e₁ log r + λ₁ + 2λ₃(r - 1): fit the multipliers, and turn what is left into mass by the curvature.
+  const auto& ball = std::get<Ball>(policy);
+  const Eigen::ArrayXd r = (sums.array() / weights.array()).max(1e-300);  // a row may hold less than the least double
+  const Eigen::ArrayXd left = -potential.array() / epsilon - ball.entropy * r.log();
+  const double distance = (weights.array() * (r - 1).square()).sum();
+  const bool active = distance > ball.spread * (1 - 1e-7);
+  double ball_multiplier = 0;
+  const double mean_left = (weights.array() * r * left).sum() / (weights.array() * r).sum();
+  if (active) {
+    const double mean_r = (weights.array() * r * r).sum() / (weights.array() * r).sum();
+    const double variance = (weights.array() * r * (r - mean_r).square()).sum();
+    if (variance > 0) ball_multiplier = std::max(0.0, (weights.array() * r * (r - mean_r) * left).sum() / variance / 2);
+  }
+  const Eigen::ArrayXd rest = left - 2 * ball_multiplier * (r - 1);
+  const double mass_multiplier =
+      ball_multiplier > 0 ? (weights.array() * r * rest).sum() / (weights.array() * r).sum() : mean_left;
+  const Eigen::ArrayXd curvature = ball.entropy / r + 2 * ball_multiplier;
+  return (weights.array() * (rest - mass_multiplier).abs() / curvature).sum();
+}
+
+TEST(DenseSolver, ConvergesAndIsAPlanOfItsPotentialsWithTheMarginalsItClaims) {
+  Worst marginal("marginal error / tolerance"), formula("plan against its potentials"), cost_error("transport cost"),
+      value_error("value");
+  int unconverged = 0;
+  for (const Case& one : cases(101, 320, 1e-8)) {
+    SCOPED_TRACE(one.name);
+    Solver solver(one.options);
+    const Plan plan = solver.solve(one.cost, one.a, one.b);
+    if (!plan.converged) {
+      ++unconverged;
+      EXPECT_FALSE(plan.message.empty());
+      ADD_FAILURE() << plan.message;
+      continue;
+    }
+    const Vector row_sums = plan.coupling.rowwise().sum(), column_sums = plan.coupling.colwise().sum();
+    const double largest = one.cost.maxCoeff(), eps = plan.epsilon;
+    // Rounding of potentials as large as the costs, in units of ε.
+    const double rounding = 4e-16 * (1 + largest / eps);
+    const double error = marginal_error(one.options.rows, one.a, row_sums, plan.row_potential, eps) +
+                         marginal_error(one.options.columns, one.b, column_sums, plan.column_potential, eps);
+    EXPECT_LE(error, 2 * one.options.tolerance + 20 * rounding);
+    marginal.see(error / one.options.tolerance, one.name);
+
+    const Matrix exponent = ((-one.cost).colwise() + plan.row_potential).rowwise() + plan.column_potential.transpose();
+    const Matrix expected = one.a.asDiagonal() * (exponent / eps).array().exp().matrix() * one.b.asDiagonal();
+    const double formula_error = (plan.coupling - expected).lpNorm<1>();
+    EXPECT_LE(formula_error, 1e-12 + 20 * rounding);
+    formula.see(formula_error / (1e-12 + 20 * rounding), one.name);
+
+    const double direct = plan.coupling.cwiseProduct(one.cost).sum();
+    double entropy = 0;
+    for (Index j = 0; j < one.cost.cols(); ++j)
+      for (Index i = 0; i < one.cost.rows(); ++i)
+        if (const double g = plan.coupling(i, j); g > 0) entropy += g * (std::log(g / one.a[i] / one.b[j]) - 1);
+    const double direct_value = direct + eps * entropy + testing::penalty_of(one.options.rows, one.a, row_sums, eps) +
+                                testing::penalty_of(one.options.columns, one.b, column_sums, eps);
+    const double size = largest + eps;
+    EXPECT_NEAR(plan.transport_cost, direct, 1e-12 * size);
+    // The policies' penalties are taken at the demanded sums: 1e-9 of mass away from the plan's own.
+    EXPECT_NEAR(plan.value, direct_value, 1e-8 * size);
+    cost_error.see(std::abs(plan.transport_cost - direct) / (largest > 0 ? largest : 1), one.name);
+    value_error.see(std::abs(plan.value - direct_value) / size, one.name);
+  }
+  EXPECT_EQ(unconverged, 0);
+}
+
+TEST(DenseSolver, RobustMarginalsStayOnTheSimplexInsideTheirBallAndGiveOutliersLessMass) {
+  Draw draw(102);
+  Worst simplex("Σ - 1"), outside("outside of the ball");
+  for (int k = 0; k < 200; ++k) {
+    const Index n = draw.integer(3, 30), m = draw.integer(2, 30);
+    const double scale = draw.log_uniform(1e-3, 1e3);
+    Matrix cost(n, m);
+    const Vector t = draw.normals(n), s = draw.normals(m), a = draw.weights(n), b = draw.weights(m);
+    for (Index j = 0; j < m; ++j) cost.col(j) = scale * (t.array() - s[j]).square();
+    const Index outlier = draw.integer(0, n - 1);
+    cost.row(outlier).array() += 40 * scale;
+    const Ball ball{.spread = draw.log_uniform(1e-3, 1), .entropy = draw.log_uniform(0.1, 2)};
+    const bool both = draw.chance(0.5);
+    const double epsilon = draw.log_uniform(1e-6, 0.3);
+    Solver solver(
+        {.epsilon = epsilon, .rows = ball, .columns = both ? MarginalPolicy(ball) : Exact{}, .tolerance = 1e-10});
+    const Plan plan = solver.solve(cost, a, b);
+    const std::string name = "case " + std::to_string(k) + " " + std::to_string(n) + "x" + std::to_string(m) +
+                             " spread " + std::to_string(ball.spread) + " entropy " + std::to_string(ball.entropy) +
+                             " epsilon " + std::to_string(epsilon) + (both ? " both" : "");
+    SCOPED_TRACE(name);
+    ASSERT_TRUE(plan.converged) << plan.message;
+    auto check = [&](const Vector& weights, const Vector& sums) {
+      const double distance = ((sums - weights).array().square() / weights.array()).sum();
+      EXPECT_NEAR(sums.sum(), 1, 1e-9);
+      EXPECT_LE(distance, ball.spread + 1e-9);
+      simplex.see(std::abs(sums.sum() - 1), name);
+      outside.see(distance - ball.spread, name);
+    };
+    check(a, plan.coupling.rowwise().sum());
+    if (both) check(b, plan.coupling.colwise().sum());
+    EXPECT_LT(plan.coupling.row(outlier).sum(), a[outlier]);
+    for (Index i = 0; i < n; ++i)
+      EXPECT_GE(plan.coupling.row(i).sum() / a[i], plan.coupling.row(outlier).sum() / a[outlier] * (1 - 1e-9));
+  }
+}
+
+TEST(DenseSolver, TheWeightedPlanKeepsTheMarginalsOfThePlanWhenBothSidesAreExact) {
+  Draw draw(103);
+  Worst worst("marginals of W");
+  for (int k = 0; k < 200; ++k) {
+    const Matrix cost = random_cost(draw);
+    const Vector a = draw.weights(cost.rows()), b = draw.weights(cost.cols());
+    Solver solver({.epsilon = draw.log_uniform(1e-8, 1e3)});
+    const Plan plan = solver.solve(cost, a, b);
+    ASSERT_TRUE(plan.converged) << plan.message;
+    const Matrix w = solver.weights(plan);
+    const double error = (w.rowwise().sum() - a).lpNorm<1>() + (w.colwise().sum().transpose() - b).lpNorm<1>();
+    EXPECT_LE(error, 1e-8) << "case " << k << " epsilon " << plan.epsilon / std::max(1e-300, cost.maxCoeff());
+    worst.see(error, "case " + std::to_string(k));
+    EXPECT_EQ(solver.weights(plan, Objective::entropic), plan.coupling);
+  }
+}
+
+TEST(DenseSolver, TransposingTheProblemTransposesTheAnswer) {
+  Worst worst("transposed");
+  for (const Case& one : cases(104, 64, 1e-5)) {
+    SCOPED_TRACE(one.name);
+    SolverOptions swapped = one.options;
+    std::swap(swapped.rows, swapped.columns);
+    Solver solver(one.options), other(swapped);
+    const Plan plan = solver.solve(one.cost, one.a, one.b);
+    const Plan transposed = other.solve(one.cost.transpose(), one.b, one.a);
+    const double error = (plan.coupling - transposed.coupling.transpose()).lpNorm<1>();
+    EXPECT_LE(error, 1e-7 * std::max(1.0, plan.coupling.sum()));
+    worst.see(error, one.name);
+  }
+}
+
+}  // namespace
+}  // namespace unshuffle::transport

@@ -1,0 +1,149 @@
+// What the dense transport solver promises beyond its numbers: bad input, zero weights, batches, warm starts.
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "oracle/transport_support.hpp"
+#include "unshuffle/error.hpp"
+#include "unshuffle/transport/solver.hpp"
+
+namespace unshuffle::transport {
+namespace {
+
+using testing::Draw;
+
+template <class Action>
+void expect_refusal(Action action, const std::string& named) {
+  try {
+    action();
+    ADD_FAILURE() << "nothing was thrown; a complaint about \"" << named << "\" was expected";
+  } catch (const InvalidInput& error) {
+    EXPECT_NE(std::string(error.what()).find(named), std::string::npos) << error.what();
+  }
+}
+
+TEST(TransportSolver, RefusesCostsThatAreNotFiniteOrEmpty) {
+  Solver solver;
+  for (double bad : {std::nan(""), std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()}) {
+    Matrix cost = Matrix::Ones(3, 2);
+    cost(2, 1) = bad;
+    expect_refusal([&] { (void)solver.solve(cost); }, "cost");
+    expect_refusal([&] { (void)solve_batch({Matrix::Ones(2, 2), cost}, {}); }, "cost");
+  }
+  expect_refusal([&] { (void)solver.solve(Matrix(0, 3)); }, "0x3");
+  expect_refusal([&] { (void)solver.solve(Matrix(3, 0)); }, "3x0");
+}
+
+TEST(TransportSolver, RefusesWeightsThatCannotBeWeights) {
+  Solver solver;
+  const Matrix cost = Matrix::Ones(3, 2);
+  const Vector good_rows = Vector::Ones(3), good_columns = Vector::Ones(2);
+  expect_refusal([&] { (void)solver.solve(cost, Vector::Ones(2), good_columns); }, "row weights");
+  expect_refusal([&] { (void)solver.solve(cost, good_rows, Vector::Ones(3)); }, "column weights");
+  expect_refusal([&] { (void)solver.solve(cost, Vector{{1, -1, 1}}, good_columns); }, "row weights");
+  expect_refusal([&] { (void)solver.solve(cost, good_rows, Vector{{1, std::nan("")}}); }, "column weights");
+  expect_refusal([&] { (void)solver.solve(cost, Vector::Zero(3), good_columns); }, "row weights");
+}
+
+TEST(TransportSolver, RefusesOptionsThatMakeNoSense) {
+  for (double bad : {0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    expect_refusal([&] { Solver({.epsilon = bad}); }, "epsilon");
+    expect_refusal([&] { Solver({.rows = Ball{.spread = bad}}); }, "spread");
+    expect_refusal([&] { Solver({.columns = Ball{.entropy = bad}}); }, "entropy");
+    expect_refusal([&] { Solver({.rows = KullbackLeibler{bad}}); }, "KL strength");
+  }
+  expect_refusal([&] { Solver({.tolerance = 0}); }, "tolerance");
+  expect_refusal([&] { Solver({.max_iterations = 0}); }, "max_iterations");
+  expect_refusal([&] { (void)Solver().weights(Plan{}); }, "solve");
+}
+
+TEST(TransportSolver, GivesRowsOfZeroWeightNoMassAndLeavesTheOthersAsIfTheyWereNotThere) {
+  Draw draw(3);
+  const Matrix cost = draw.normals(7, 6).cwiseAbs2();
+  Vector a = draw.weights(7), b = draw.weights(6);
+  a[2] = b[0] = b[4] = 0;
+  const std::vector<Index> rows{0, 1, 3, 4, 5, 6}, columns{1, 2, 3, 5};
+  for (const auto& [row_policy, column_policy] : testing::policy_pairs(1)) {
+    SCOPED_TRACE(testing::name_of(row_policy) + "/" + testing::name_of(column_policy));
+    const SolverOptions options{
+        .epsilon = 0.05, .relative = false, .rows = row_policy, .columns = column_policy, .tolerance = 1e-11};
+    Solver solver(options), reduced(options);
+    const Plan plan = solver.solve(cost, a, b);
+    const Plan smaller = reduced.solve(cost(rows, columns), a(rows), b(columns));
+    ASSERT_TRUE(plan.converged) << plan.message;
+    EXPECT_EQ(plan.coupling.row(2).cwiseAbs().sum(), 0);
+    EXPECT_EQ(plan.coupling.col(0).cwiseAbs().sum() + plan.coupling.col(4).cwiseAbs().sum(), 0);
+    EXPECT_LE((plan.coupling(rows, columns) - smaller.coupling).lpNorm<1>(), 1e-9);
+    EXPECT_NEAR(plan.value, smaller.value, 1e-9);
+    EXPECT_NEAR(plan.transport_cost, smaller.transport_cost, 1e-9);
+    const Matrix w = solver.weights(plan);
+    EXPECT_TRUE(w.allFinite());
+    EXPECT_LE((w(rows, columns) - reduced.weights(smaller)).lpNorm<1>(), 1e-7);
+    EXPECT_EQ(w.row(2).cwiseAbs().sum() + w.col(0).cwiseAbs().sum() + w.col(4).cwiseAbs().sum(), 0);
+  }
+}
+
+TEST(TransportSolver, SolvesABatchToTheSameNumbersAsOneByOne) {
+  Draw draw(4);
+  std::vector<Matrix> costs;
+  for (int k = 0; k < 40; ++k) costs.push_back(draw.normals(draw.integer(1, 9), draw.integer(1, 9)).cwiseAbs2());
+  for (const auto& [rows, columns] : testing::policy_pairs(1)) {
+    const SolverOptions options{.epsilon = 1e-3, .rows = rows, .columns = columns};
+    const std::vector<Plan> plans = solve_batch(costs, options);
+    ASSERT_EQ(plans.size(), costs.size());
+    for (std::size_t k = 0; k < costs.size(); ++k) {
+      const Plan single = Solver(options).solve(costs[k]);
+      EXPECT_EQ(plans[k].coupling, single.coupling) << "problem " << k;
+      EXPECT_EQ(plans[k].value, single.value);
+      EXPECT_EQ(plans[k].converged, single.converged);
+    }
+  }
+  EXPECT_TRUE(solve_batch({}, {}).empty());
+}
+
+TEST(TransportSolver, ReachesTheSamePlanFromAWarmStartInFewSteps) {
+  Draw draw(5);
+  for (const auto& [rows, columns] : testing::policy_pairs(1)) {
+    SCOPED_TRACE(testing::name_of(rows) + "/" + testing::name_of(columns));
+    const SolverOptions options{
+        .epsilon = 1e-3, .relative = false, .rows = rows, .columns = columns, .tolerance = 1e-11};
+    Solver warm(options);
+    const Matrix cost = draw.normals(20, 30).cwiseAbs2(), move = draw.normals(20, 30);
+    (void)warm.solve(cost);
+    for (double size : {0.0, 1e-4, 1e-2, 1.0, 1e3}) {
+      const Matrix moved = cost + size * move;
+      const Plan from_last = warm.solve(moved), cold = Solver(options).solve(moved);
+      ASSERT_TRUE(from_last.converged && cold.converged) << from_last.message << cold.message;
+      EXPECT_LE((from_last.coupling - cold.coupling).lpNorm<1>(), 1e-8 * std::max(1.0, cold.coupling.sum()));
+      const int most_steps = size == 0 ? 1 : size == 1e-4 ? 10 : 1000;
+      EXPECT_LE(from_last.newton_steps + from_last.sinkhorn_steps, most_steps);
+    }
+    // Other sizes start cold.
+    const Matrix other = draw.normals(6, 5).cwiseAbs2();
+    EXPECT_EQ(warm.solve(other).coupling, Solver(options).solve(other).coupling);
+  }
+}
+
+TEST(TransportSolver, SaysWhyItDidNotConverge) {
+  Draw draw(6);
+  Solver solver({.epsilon = 1e-5, .tolerance = 1e-300});
+  const Plan plan = solver.solve(draw.normals(10, 12).cwiseAbs2());
+  EXPECT_FALSE(plan.converged);
+  EXPECT_FALSE(plan.message.empty());
+  EXPECT_LE(plan.marginal_error, 1e-8);
+  EXPECT_EQ(plan.error_history.back(), plan.marginal_error);
+}
+
+TEST(TransportSolver, DoesNotDependOnAConstantAddedToTheCost) {
+  Draw draw(8);
+  const Matrix cost = draw.normals(12, 9).cwiseAbs2();
+  const SolverOptions options{.epsilon = 0.01, .relative = false, .columns = Ball{.spread = 0.1}};
+  Solver solver(options), shifted(options);
+  const Plan plan = solver.solve(cost), other = shifted.solve(cost.array() + 100);
+  EXPECT_LE((plan.coupling - other.coupling).lpNorm<1>(), 1e-8);
+  EXPECT_NEAR(other.transport_cost, plan.transport_cost + 100, 1e-8);
+  EXPECT_LE((solver.weights(plan) - shifted.weights(other)).lpNorm<1>(), 1e-6);
+}
+
+}  // namespace
+}  // namespace unshuffle::transport
