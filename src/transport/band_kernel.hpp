@@ -18,8 +18,11 @@ class BandKernel {
   [[nodiscard]] const Vector& row_base() const { return row_base_; }
   [[nodiscard]] const Vector& column_base() const { return column_base_; }
 
-  /// Puts column potentials (in units of ε) into the base, so that what is left of them is small and keeps its digits.
-  void set_column_base(const VectorRef& v) { column_base_ = v; }
+  /// Puts potentials (in units of ε) into the base, so that what is left of them is small and keeps its digits.
+  void set_base(const VectorRef& u, const VectorRef& v) {
+    row_base_ = u;
+    column_base_ = v;
+  }
 
   Vector evaluate(const VectorRef& v);
   void set_rows(const VectorRef& u);
@@ -53,8 +56,9 @@ class BandKernel {
   /// v_j - (C_ij - base)/ε over the window of row i.
   [[nodiscard]] auto exponents(const VectorRef& v, Index i) const {
     const Index first = begin(i), count = length(i);
-    return v.segment(first, count).array() + (row_base_[i] + column_base_.segment(first, count).array()) -
-           (rows_.position[i] - columns_.position.segment(first, count).array()).square() / epsilon_;
+    return ((row_base_[i] + column_base_.segment(first, count).array()) -
+            (rows_.position[i] - columns_.position.segment(first, count).array()).square() / epsilon_) +
+           v.segment(first, count).array();
   }
 
   LineMeasure rows_, columns_;

@@ -33,6 +33,11 @@ void DenseKernel::rebase(Vector& u, Vector& v) {
   v.setZero();
 }
 
+void DenseKernel::clear_base() {
+  row_base_.setZero();
+  column_base_.setZero();
+}
+
 void DenseKernel::set_epsilon(double epsilon) {
   row_base_ *= epsilon_ / epsilon;
   column_base_ *= epsilon_ / epsilon;

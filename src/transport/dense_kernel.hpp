@@ -18,6 +18,7 @@ class DenseKernel {
 
   /// Moves u and v (in units of ε) into the base, so that what is left of them is small.
   void rebase(Vector& u, Vector& v);
+  void clear_base();
   /// Another ε for the same potentials in the unit of the cost.
   void set_epsilon(double epsilon);
 

@@ -73,6 +73,9 @@ class DualSolver {
     return now_.marginal_error;
   }
 
+  /// Row potentials where begin() was, relative to the base.
+  [[nodiscard]] const Vector& row_potential() const { return now_.u; }
+
   /// Ascends from where begin() was until the marginals hold. On return the kernel holds Γ.
   DualOutcome maximise(const DualOptions& options) {
     DualOutcome& now = now_;
@@ -80,20 +83,23 @@ class DualSolver {
     factor_is_near_ = false;
     while (now.marginal_error > options.tolerance && now.newton_steps < options.max_newton &&
            now.sinkhorn_steps < options.max_sinkhorn) {
-      if (rows_.is_free() || some_column_is_empty(now)) {  // Newton's model fails there; with free rows one step solves
+      // Newton's model fails where a column is empty, and with free rows one column step solves everything.
+      const double before = now.marginal_error;
+      bool stepped = false;
+      if (!rows_.is_free() && !some_column_is_empty(now)) {
+        ++now.newton_steps;
+        stepped = newton_step(now, dual_);
+        // Quadratic convergence: a step from here ends so near that its factor still serves at the end.
+        factor_is_near_ = stepped && before < 1e-3;
+      }
+      if (!stepped) {
         column_step(now);
         dual_ = evaluate(now);
         ++now.sinkhorn_steps;
         factor_is_near_ = false;
-      } else {
-        ++now.newton_steps;
-        // Quadratic convergence: a step from here ends so near that its factor still serves at the end.
-        const bool small_step_ahead = now.marginal_error < 1e-3;
-        if (!newton_step(now, dual_)) break;
-        factor_is_near_ = small_step_ahead;
       }
       now.history.push_back(now.marginal_error);
-      if (!std::isfinite(now.marginal_error)) break;
+      if (!std::isfinite(now.marginal_error) || (!stepped && before < 1e-6 && now.marginal_error > 0.9 * before)) break;
     }
     conclude(now, options);
     return now;
@@ -167,9 +173,8 @@ class DualSolver {
     const Vector direction = solve_once(Matrix::Zero(kernel_.rows(), 1), gap_).second;
     const double slope = gap_.dot(direction);
     if (!direction.allFinite() || !(slope >= 0)) return false;
-    // Far from the solution the model is only good within some multiples of ε.
-    double step = std::min(1.0, 40.0 / std::max(direction.template lpNorm<Eigen::Infinity>(), 1e-300));
-    for (int halving = 0; halving < 40; ++halving, step *= 0.5) {
+    double step = 1;
+    for (int halving = 0; halving < 60; ++halving, step *= 0.5) {
       now.v = start.v + step * direction;
       dual = evaluate(now);
       if (!std::isfinite(dual) || !std::isfinite(now.marginal_error)) continue;
@@ -202,16 +207,17 @@ class DualSolver {
     row_curvature_ = rows_.curvature(at.rows.log_ratio, at.rows.multipliers);
     column_curvature_ = columns_.curvature(at.columns.log_ratio, at.columns.multipliers);
     drop_gauge_column();
-    a1_ = kernel_.row_sums() + row_curvature_.diagonal;
-    a2_ = kernel_.column_sums() + column_curvature_.diagonal;
+    // Rows and columns that a policy has all but given up stay in the system with a mass that no longer counts.
+    constexpr double given_up = 1e-30;
+    a1_ = (kernel_.row_sums() + row_curvature_.diagonal).cwiseMax(given_up * rows_.weights());
+    a2_ = (kernel_.column_sums() + column_curvature_.diagonal).cwiseMax(given_up * columns_.weights());
   }
 
   /// What solve_once() needs, from the system as it is now.
   bool factor(double ridge) {
     inverse_a1_ = rows_.is_free() ? Vector::Zero(a1_.size())
-                                  : Vector((a1_.array() > 0).select(a1_.array().max(1e-300).inverse(), 0));
-    if (columns_.is_free()) return true;
-    if (!kernel_.factor(inverse_a1_, a2_, ridge)) return false;
+                                  : Vector((a1_.array() > 0).select(a1_.array().inverse(), 0));
+    if (!columns_.is_free() && !kernel_.factor(inverse_a1_, a2_, ridge)) return false;
     border_ = stacked_border();
     if (border_.cols() > 0) {
       auto [x, y] = solve_block(border_.topRows(kernel_.rows()), border_.bottomRows(kernel_.cols()));
@@ -254,7 +260,7 @@ class DualSolver {
 
   Pair solve_once(const Matrix& f, const Matrix& g) {
     auto [x, y] = solve_block(f, g);
-    if (!columns_.is_free() && border_.cols() > 0) {
+    if (border_.cols() > 0) {
       Matrix stacked(f.rows() + g.rows(), f.cols());
       stacked << x, y;
       stacked += border_solution_ * small_.solve(border_.transpose() * stacked);

@@ -24,6 +24,7 @@ Vector concave_hull(const VectorRef& position, Vector value) {
     }
     hull.push_back(k);
   }
+  for (Index k = 0; k < hull.front(); ++k) value[k] = value[hull.front()];  // tied with it at the first position
   for (std::size_t h = 0; h < hull.size(); ++h) {
     const Index a = hull[h], b = h + 1 < hull.size() ? hull[h + 1] : n;
     const double slope = b < n ? (value[b] - value[a]) / (position[b] - position[a]) : 0;

@@ -48,24 +48,51 @@ void LineTransport::forget() {
   columns_ = {};
 }
 
+// Exact marginals start from the matching at ε = 0, which is near. Other policies leave points unmatched that the
+// matching pairs, so they come down from a larger ε, as does any solve that did not converge from where it started.
 LineReport LineTransport::solve(const VectorRef& t, const VectorRef& row_weights, const VectorRef& s,
                                 const VectorRef& column_weights, double epsilon) {
-  compress(rows_, t, row_weights, epsilon);
-  compress(columns_, s, column_weights, epsilon);
+  const LinePoints points{t, row_weights, s, column_weights};
+  const bool exact = std::holds_alternative<Exact>(options_.row_policy) &&
+                     std::holds_alternative<Exact>(options_.column_policy);
+  if (!nodes_ && !exact) return descend(points, epsilon);
+  LineReport report = solve_at(points, epsilon, options_.tolerance);
+  if (report.converged) return report;
+  forget();
+  return descend(points, epsilon);
+}
+
+LineReport LineTransport::descend(const LinePoints& points, double epsilon) {
+  constexpr double stage_factor = 4, stage_tolerance = 1e-3;
+  const double apart = std::max(points.t.maxCoeff() - points.s.minCoeff(), points.s.maxCoeff() - points.t.minCoeff());
+  std::vector<double> stages;
+  for (double stage = stage_factor * epsilon; stage < 0.1 * apart * apart; stage *= stage_factor)
+    stages.push_back(stage);
+  int iterations = 0;
+  for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage)
+    iterations += solve_at(points, *stage, stage_tolerance).iterations;
+  LineReport report = solve_at(points, epsilon, options_.tolerance);
+  report.iterations += iterations;
+  return report;
+}
+
+LineReport LineTransport::solve_at(const LinePoints& points, double epsilon, double tolerance) {
+  compress(rows_, points.t, points.row_weights, epsilon);
+  compress(columns_, points.s, points.column_weights, epsilon);
   LineReport report;
   for (int round = 0;; ++round) {
     auto next = std::make_unique<NodeProblem>(rows_.measure.nodes(), columns_.measure.nodes(), options_.row_policy,
                                               options_.column_policy, epsilon);
     begin(*next);
-    next->solve({.tolerance = options_.tolerance});
+    next->solve({.tolerance = tolerance});
     nodes_ = std::move(next);
     report.iterations += nodes_->outcome().newton_steps + nodes_->outcome().sinkhorn_steps;
     report.compression_error = 0;
     const bool rows_changed = narrow_where_needed(Side::response, report.compression_error);
     const bool columns_changed = narrow_where_needed(Side::feature, report.compression_error);
     if ((!rows_changed && !columns_changed) || round == most_refinements) break;
-    if (rows_changed) compress(rows_, t, row_weights, epsilon);
-    if (columns_changed) compress(columns_, s, column_weights, epsilon);
+    if (rows_changed) compress(rows_, points.t, points.row_weights, epsilon);
+    if (columns_changed) compress(columns_, points.s, points.column_weights, epsilon);
   }
   const DualOutcome& outcome = nodes_->outcome();
   report.transport_cost = nodes_->transport_cost();
@@ -95,15 +122,17 @@ void LineTransport::begin(NodeProblem& next) const {
 // Boxes are too wide where the estimated error of their quadrature says so. Cells are too wide where potentials turn
 // faster than on the scale √ε: a conditional plan of deviation σ, in the worst case two atoms 2σ apart, puts the
 // nearest complex singularity of its log-sum πε/(4σ) off the line: interpolation wants cells well below that, and
-// boxes not far above it (where the plan splits, the nodes' slopes alone can miss how fast the integrand turns).
+// boxes not far above it (where the plan splits, the nodes' slopes alone can miss how fast the integrand turns). A ball's
+// ratio turns from "matched" to "unmatched" within about one unit of log r, which neither must step over.
 bool LineTransport::narrow_where_needed(Side side, double& worst) {
   constexpr double cell_in_epsilon_over_deviation = 0.39, box_in_epsilon_over_deviation = 1.8;
+  constexpr double unit_of_ratio = 1.4;  // counts like this much ε over deviation
   SideState& own = state(side);
   CompressionRule& rule = own.rule;
   if (own.measure.exact()) return false;
   const std::vector<Box>& boxes = own.measure.boxes();
   const Vector& position = own.measure.nodes().position;
-  const Vector deviation = nodes_->partner_deviation(side);
+  const Vector deviation = nodes_->partner_deviation(side), steepness = nodes_->ratio_steepness(side);
   const Vector error = nodes_->quadrature_error(side, boxes, rule.order);
   bool too_wide = false;
   CompressionRule next = rule;
@@ -121,7 +150,7 @@ bool LineTransport::narrow_where_needed(Side side, double& worst) {
       box_factor = boxes[b].width / rule.box_width * (seen > options_.accuracy ? change : std::max(change, 1.0));
     }
     for (Index node = boxes[b].first; node < boxes[b].last; ++node) {
-      const double scale = nodes_->epsilon() / deviation[node];
+      const double scale = std::min(nodes_->epsilon() / deviation[node], unit_of_ratio / steepness[node]);
       too_wide = too_wide || boxes[b].width > 1.25 * box_in_epsilon_over_deviation * scale ||
                  rule.widest_cell(position[node], position[node]) > 1.25 * cell_in_epsilon_over_deviation * scale;
       const double own_box_factor = std::min(box_factor, box_in_epsilon_over_deviation * scale / rule.box_width);

@@ -58,6 +58,12 @@ class LineTransport {
     Vector made_from, made_with;
   };
 
+  struct LinePoints {
+    const VectorRef &t, &row_weights, &s, &column_weights;
+  };
+
+  LineReport descend(const LinePoints& points, double epsilon);
+  LineReport solve_at(const LinePoints& points, double epsilon, double tolerance);
   [[nodiscard]] SideState& state(Side side) { return side == Side::response ? rows_ : columns_; }
   void compress(SideState& side, const VectorRef& points, const VectorRef& weights, double epsilon);
   void begin(NodeProblem& next) const;

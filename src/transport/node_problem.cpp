@@ -49,7 +49,12 @@ NodeProblem::NodeProblem(LineMeasure rows, LineMeasure columns, const MarginalPo
       solver_(kernel_, row_terms_, column_terms_) {}
 
 double NodeProblem::begin(const VectorRef& v) {
-  kernel_.set_column_base(v);
+  kernel_.set_base(Vector::Zero(rows_.size()), v);
+  const double error = solver_.begin(Vector::Zero(v.size()));
+  // Potentials this large leave too few digits for what the ascent adds to them, unless both are in the base.
+  constexpr double large = 1e5;
+  if (!(v.lpNorm<Eigen::Infinity>() > large)) return error;
+  kernel_.set_base(solver_.row_potential(), v);
   return solver_.begin(Vector::Zero(v.size()));
 }
 
@@ -97,9 +102,9 @@ NodeProblem::Half NodeProblem::half(Side side) const {
 // normaliser, u = log r - ℓ, and per unit of weight at t, with W/μ = r π (1 - e + P + Q),
 //   entropic value:  G = r·2<d>,
 //   transport cost:  G = 2r[(1 + P)<d> - <e d> + <Q d>],
-// where the row equation of the adjoint gives P(t)(r + c) = r<e> - r<Q> - c(u - B l_u) + c B l_P, c the diagonal of εM
-// per unit of weight. At fixed multipliers r d(log r) = -c du and d(log r) = du + dℓ, ℓ' = -2<d>/ε, so
-//   u' = -ℓ' r/(r + c),   (log r)' = ℓ' c/(r + c),   G' = r[2 + 2u'<d> - 4<d²>/ε]  (entropic).
+// where the row equation of the adjoint gives P(t)(1 + k) = <e> - <Q> + k(B l_P - u + B l_u), k the side's compliance.
+// At fixed multipliers d(log r) = -k du and d(log r) = du + dℓ, ℓ' = -2<d>/ε, so
+//   u' = -ℓ'/(1 + k),   (log r)' = ℓ' k/(1 + k),   G' = r[2 + 2u'<d> - 4<d²>/ε]  (entropic).
 SideValues NodeProblem::evaluate(Side side, const VectorRef& positions, Objective objective) {
   const bool through_plan = objective == Objective::transport;
   if (through_plan) prepare_adjoint();
@@ -131,12 +136,12 @@ SideValues NodeProblem::evaluate(Side side, const VectorRef& positions, Objectiv
       log_sums[i - first] = largest + std::log(sum);
     }
     const Vector log_ratio = h.terms.extend(log_sums, h.multipliers);
-    const Vector c = h.terms.unit_diagonal(log_ratio, h.multipliers);
+    const Vector k = h.terms.compliance(log_ratio, h.multipliers);
     const Vector potential = log_ratio - log_sums;
-    Vector pull = Vector::Zero(here);  // c·(B l_P - u + B l_u), what the policy adds to the adjoint's row equation
+    Vector pull = Vector::Zero(here);  // k(B l_P - u + B l_u), what the policy adds to the adjoint's row equation
     if (through_plan) {
       const Matrix border = h.terms.unit_border(log_ratio, h.multipliers);
-      pull = c.cwiseProduct(border_times(border, h.adjoint_border.col(0)) - potential +
+      pull = k.cwiseProduct(border_times(border, h.adjoint_border.col(0)) - potential +
                             border_times(border, h.potential_border));
     }
     at.log_ratio.segment(first, here) = log_ratio;
@@ -145,7 +150,7 @@ SideValues NodeProblem::evaluate(Side side, const VectorRef& positions, Objectiv
     for (Index i = first; i < last; ++i) {
       const Eigen::ArrayXd& plan = plans[static_cast<std::size_t>(i - first)];  // π
       const Eigen::ArrayXd& entry = entries[static_cast<std::size_t>(i - first)];
-      const double r = std::exp(log_ratio[i - first]), stiff = h.terms.is_free() ? 0 : r / (r + c[i - first]);
+      const double r = std::exp(log_ratio[i - first]), stiff = h.terms.is_free() ? 0 : 1 / (1 + k[i - first]);
       d = positions[i] - h.sources.position.segment(begin(i), size(i)).array();
       moment = plan * d;
       const double mean = moment.sum(), square = (moment * d).sum();
@@ -157,7 +162,7 @@ SideValues NodeProblem::evaluate(Side side, const VectorRef& positions, Objectiv
       if (through_plan) {
         const auto q = h.source_adjoint.col(0).segment(begin(i), size(i)).array();
         const double u = potential[i - first];
-        const double p = h.terms.is_free() ? 0 : (-r * (plan * (entry + u + q)).sum() + pull[i - first]) / (r + c[i - first]);
+        const double p = stiff * (pull[i - first] - (plan * (entry + u + q)).sum());
         at.gradient[i] = 2 * r * (moment * (1 + u + p + entry + q)).sum();
       }
     }
@@ -166,7 +171,7 @@ SideValues NodeProblem::evaluate(Side side, const VectorRef& positions, Objectiv
 }
 
 // When points move, the potentials change as functions: δu(t), δv(s). Linearising the row equation at any t,
-//   (r + c) δu + ∫K δv dν - c B l = -∫∂_s K(t,s) dm(s),      K = exp(u(t) + v(s) - d²/ε),  ∂_s K = K (v'(s) + 2d/ε),
+//   r(1 + k) δu + ∫K δv dν - r k B l = -∫∂_s K(t,s) dm(s),   K = exp(u(t) + v(s) - d²/ε),  ∂_s K = K (v'(s) + 2d/ε),
 // with m the momentum of the columns, and the same for columns. For a ball the constraints move with the points too:
 //   core·l = borderᵀδu - h,   h = ∫B r' dm.
 // The gradient reacts by  δG(t) = ∫K C_t (δu + δv) dν + ∫∂_s(K C_t) dm,  C_t = 2d,  ∂_s(K C_t) = K(2d(v' + 2d/ε) - 2).
@@ -213,20 +218,21 @@ Matrix NodeProblem::reaction(const Vector& row_positions, const Vector& column_p
   const Matrix column_shift = moving_constraint(column_terms_, outcome_.columns, at_columns, momentum.columns, g);
   const SystemSolution change = solver_.solve_system(outcome_, f, g);
 
-  // δG at the positions of each side.
+  // δG at the positions of each side; everything is taken per unit of r first, because r itself may underflow.
   auto react = [&](Side side, const Vector& x, const SideValues& at, const Vector& y, const SideValues& source,
                    const Matrix& m, const Matrix& source_change, const Matrix& border_change, const Matrix& shift) {
     const Half h = half(side);
+    const Vector minus_log_sums = at.potential - at.log_ratio;
     Matrix on_marginal, on_gradient;
-    drive(x, at.potential, y, source, m, on_marginal, on_gradient);
-    const Vector c = h.terms.unit_diagonal(at.log_ratio, h.multipliers);
+    drive(x, minus_log_sums, y, source, m, on_marginal, on_gradient);
+    const Vector k = h.terms.compliance(at.log_ratio, h.multipliers);
     const Matrix border = h.terms.unit_border(at.log_ratio, h.multipliers);
     Matrix l = Matrix::Zero(border.cols(), directions);
     if (border.cols() > 0) {
       l.bottomRows(border_change.rows()) = border_change;
       l -= shift;
     }
-    const Matrix from_border = c.asDiagonal() * (border * l);
+    const Matrix from_border = k.asDiagonal() * (border * l);
     const Windows windows = windows_of(x, h.sources, h.source_potential, epsilon_);
     Matrix change_of_gradient = on_gradient;
     for (Index i = 0; i < x.size(); ++i) {
@@ -234,14 +240,14 @@ Matrix NodeProblem::reaction(const Vector& row_positions, const Vector& column_p
       const Index size = windows.end[static_cast<std::size_t>(i)] - begin;
       const Eigen::ArrayXd d = x[i] - h.sources.position.segment(begin, size).array();
       const Eigen::ArrayXd plan =
-          (exponents(x[i], h.sources, h.source_potential, begin, size, epsilon_) + at.potential[i]).exp() *
+          (exponents(x[i], h.sources, h.source_potential, begin, size, epsilon_) + minus_log_sums[i]).exp() *
           h.sources.weight.segment(begin, size).array();
       const Eigen::RowVectorXd from_sources = plan.matrix().transpose() * source_change.middleRows(begin, size);
-      const double r = std::exp(at.log_ratio[i]);
       Eigen::RowVectorXd own = Eigen::RowVectorXd::Zero(directions);
-      if (!h.terms.is_free()) own = (from_border.row(i) - on_marginal.row(i) - from_sources) / (r + c[i]);
+      if (!h.terms.is_free()) own = (from_border.row(i) - on_marginal.row(i) - from_sources) / (1 + k[i]);
       change_of_gradient.row(i) += 2 * (plan * d).sum() * own;
       change_of_gradient.row(i) += 2 * (plan * d).matrix().transpose() * source_change.middleRows(begin, size);
+      change_of_gradient.row(i) *= std::exp(at.log_ratio[i]);
     }
     return change_of_gradient;
   };
@@ -273,7 +279,7 @@ Vector NodeProblem::quadrature_error(Side side, const std::vector<Box>& boxes, i
   Vector error = Vector::Zero(static_cast<Index>(boxes.size()));
   auto note = [&](Index b, Index target, double mass) {
     const Box& box = boxes[static_cast<std::size_t>(b)];
-    const double share = mass / sums[target];
+    const double share = sums[target] > 0 ? mass / sums[target] : 0;
     if (!(share > error[b])) return;  // no error exceeds its share
     auto steepness = [&](Index j) {
       return std::abs(slope[j] + 2 * (seen_from.position[target] - own.position[j]) / epsilon_);
@@ -306,16 +312,18 @@ Vector NodeProblem::quadrature_error(Side side, const std::vector<Box>& boxes, i
   return error;
 }
 
-// u' at the nodes: with the plan at hand no exponential is needed (see evaluate() for the formula).
-Vector NodeProblem::potential_slope(Side side) const {
+// ℓ' at the nodes: with the plan at hand no exponential is needed (see evaluate() for the formulas).
+Vector NodeProblem::log_sum_slope(Side side) const {
   const bool by_row = side == Side::response;
-  const SideTerms& terms = by_row ? row_terms_ : column_terms_;
+  const Eigen::ArrayXd sums = by_row ? kernel_.row_sums() : kernel_.column_sums();
+  const Eigen::ArrayXd first = by_row ? distances_.row_first : Vector(-distances_.column_first);
+  return (sums > 0).select(-2 / epsilon_ * first / sums.max(1e-300), 0);
+}
+
+Vector NodeProblem::potential_slope(Side side) const {
+  const SideTerms& terms = side == Side::response ? row_terms_ : column_terms_;
   if (terms.is_free()) return Vector::Zero(measure(side).size());
-  const Eigen::ArrayXd mean = by_row ? Eigen::ArrayXd(distances_.row_first.cwiseQuotient(kernel_.row_sums()))
-                                     : Eigen::ArrayXd(-distances_.column_first.cwiseQuotient(kernel_.column_sums()));
-  const Vector c = terms.unit_diagonal(ratio(side).log_ratio, ratio(side).multipliers);
-  const Eigen::ArrayXd r = ratio(side).log_ratio.array().exp();
-  return 2 / epsilon_ * mean * r / (r + c.array());
+  return -log_sum_slope(side).array() / (1 + terms.compliance(ratio(side).log_ratio, ratio(side).multipliers).array());
 }
 
 Vector NodeProblem::partner_deviation(Side side) const {
@@ -323,7 +331,15 @@ Vector NodeProblem::partner_deviation(Side side) const {
   const Eigen::ArrayXd sums = by_row ? kernel_.row_sums() : kernel_.column_sums();
   const Eigen::ArrayXd first = by_row ? distances_.row_first : distances_.column_first;
   const Eigen::ArrayXd second = by_row ? distances_.row_second : distances_.column_second;
-  return (second / sums - (first / sums).square()).max(0).sqrt();
+  const Eigen::ArrayXd mass = sums.max(1e-300);
+  return (sums > 0).select((second / mass - (first / mass).square()).max(0).sqrt(), 0);
+}
+
+Vector NodeProblem::ratio_steepness(Side side) const {
+  const Eigen::ArrayXd& log_ratio = ratio(side).log_ratio.array();
+  const Eigen::ArrayXd slope = (log_sum_slope(side) + potential_slope(side)).cwiseAbs();
+  constexpr double hardly_any = -25;  // mass that no longer counts for the accuracies that compression aims at
+  return (log_ratio > hardly_any).select(slope, 0);
 }
 
 }  // namespace unshuffle::transport

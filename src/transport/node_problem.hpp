@@ -65,12 +65,15 @@ class NodeProblem {
   [[nodiscard]] Vector quadrature_error(Side side, const std::vector<Box>& boxes, int order) const;
   /// For every node of a side, the standard deviation of its partner's position under the plan.
   [[nodiscard]] Vector partner_deviation(Side side) const;
+  /// For every node of a side, |(log r)'|, or 0 where r hardly counts.
+  [[nodiscard]] Vector ratio_steepness(Side side) const;
 
  private:
   struct Half;  // one side as seen from the other
 
   [[nodiscard]] Half half(Side side) const;
   void prepare_adjoint();
+  [[nodiscard]] Vector log_sum_slope(Side side) const;
   [[nodiscard]] Vector potential_slope(Side side) const;
   [[nodiscard]] const Ratio& ratio(Side side) const {
     return side == Side::response ? outcome_.rows : outcome_.columns;

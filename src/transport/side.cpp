@@ -168,13 +168,15 @@ Vector SideTerms::extend(const VectorRef& log_sums, const Multipliers& multiplie
                     policy_);
 }
 
-Vector SideTerms::unit_diagonal(const VectorRef& log_ratio, const Multipliers& multipliers) const {
-  Array r = log_ratio.array().exp();
-  return std::visit(Overload{[&](const Exact&) -> Vector { return Vector::Zero(r.size()); },
-                             [&](const Free&) -> Vector { return Vector::Zero(r.size()); },
-                             [&](const KullbackLeibler& kl) -> Vector { return r / strength_in_epsilon(kl, epsilon_); },
-                             [&](const Ball& ball) -> Vector {
-                               return r / (ball.entropy + 2 * multipliers.ball * r);  // 1/D, D = e₁/r + 2λ₃
+Vector SideTerms::compliance(const VectorRef& log_ratio, const Multipliers& multipliers) const {
+  const Index size = log_ratio.size();
+  return std::visit(Overload{[&](const Exact&) -> Vector { return Vector::Zero(size); },
+                             [&](const Free&) -> Vector { return Vector::Zero(size); },
+                             [&](const KullbackLeibler& kl) -> Vector {
+                               return Vector::Constant(size, 1 / strength_in_epsilon(kl, epsilon_));
+                             },
+                             [&](const Ball& ball) -> Vector {  // 1/(rD), D = e₁/r + 2λ₃
+                               return (ball.entropy + 2 * multipliers.ball * log_ratio.array().exp()).inverse();
                              }},
                     policy_);
 }
@@ -188,7 +190,7 @@ Matrix SideTerms::unit_border(const VectorRef& log_ratio, const Multipliers& mul
 
 Curvature SideTerms::curvature(const VectorRef& log_ratio, const Multipliers& multipliers) const {
   Curvature m;
-  m.diagonal = weights_.cwiseProduct(unit_diagonal(log_ratio, multipliers));
+  m.diagonal = weights_.array() * log_ratio.array().exp() * compliance(log_ratio, multipliers).array();
   Matrix b = unit_border(log_ratio, multipliers);
   m.border = m.diagonal.asDiagonal() * b;
   m.core = b.transpose() * m.border;

@@ -57,8 +57,9 @@ class SideTerms {
   [[nodiscard]] Vector extend(const VectorRef& log_sums, const Multipliers& multipliers) const;
 
   [[nodiscard]] Curvature curvature(const VectorRef& log_ratio, const Multipliers& multipliers) const;
-  /// Per unit of weight: the diagonal of εM at the given ratios, and the columns B that its border is made of.
-  [[nodiscard]] Vector unit_diagonal(const VectorRef& log_ratio, const Multipliers& multipliers) const;
+  /// k with diag(εM) = μ r k: how far a row's ratio yields to its potential, d(log r) = -k du at fixed multipliers.
+  [[nodiscard]] Vector compliance(const VectorRef& log_ratio, const Multipliers& multipliers) const;
+  /// The columns B that the border of εM is made of.
   [[nodiscard]] Matrix unit_border(const VectorRef& log_ratio, const Multipliers& multipliers) const;
 
   /// R(μr)/ε.

@@ -58,7 +58,7 @@ struct Solver::State {
   Vector last_row_potential, last_column_potential;  // in the unit of the cost, kernel's orientation
 
   void lay_out(const MatrixRef& given, Vector row_weights, Vector column_weights, double epsilon);
-  void descend(double largest, double epsilon);
+  void descend(double largest, double epsilon, bool from_last);
   [[nodiscard]] bool warm() const {
     return options.warm_start && last_column_potential.size() == kernel->cols() &&
            last_row_potential.size() == kernel->rows();
@@ -77,10 +77,11 @@ void Solver::State::lay_out(const MatrixRef& given, Vector row_weights, Vector c
 
 // From a smooth problem down to the one asked for: each ε starts from the potentials of the one before, which are
 // right up to a few ε. A warm start skips the way down.
-void Solver::State::descend(double largest, double epsilon) {
+void Solver::State::descend(double largest, double epsilon, bool from_last) {
   Vector u = Vector::Zero(kernel->rows()), v = Vector::Zero(kernel->cols());
   std::vector<double> stages{epsilon};
-  if (warm()) {
+  kernel->clear_base();
+  if (from_last) {
     u = last_row_potential / epsilon;
     v = last_column_potential / epsilon;
     kernel->rebase(u, v);
@@ -129,7 +130,8 @@ Plan Solver::solve(const MatrixRef& cost, const VectorRef& row_weights, const Ve
   const double epsilon = state.options.relative ? state.options.epsilon * (largest > 0 ? largest : 1) : state.options.epsilon;
   state.lay_out(cost, normalised(row_weights, cost.rows(), "row weights"),
                 normalised(column_weights, cost.cols(), "column weights"), epsilon);
-  state.descend(largest, epsilon);
+  state.descend(largest, epsilon, state.warm());
+  if (!state.outcome.converged && state.warm()) state.descend(largest, epsilon, false);
 
   const DualOutcome& outcome = state.outcome;
   const DenseKernel& kernel = *state.kernel;
