@@ -178,9 +178,10 @@ class DualSolver {
       now.v = start.v + step * direction;
       dual = evaluate(now);
       if (!std::isfinite(dual) || !std::isfinite(now.marginal_error)) continue;
-      const double noise = 1e-14 * (1 + std::abs(start_dual));
-      if (dual >= start_dual + 1e-4 * step * slope - noise && dual > start_dual - noise) return true;
-      if (now.marginal_error <= 0.7 * start.marginal_error && dual >= start_dual - 1e3 * noise) return true;
+      // Where the gain drowns in the rounding of the dual, the marginals decide.
+      const double noise = 1e-15 * (1 + start.rows.size + start.columns.size);
+      const bool ascends = dual >= start_dual + 1e-4 * step * slope;
+      if (step * slope > 100 * noise ? ascends : now.marginal_error <= 0.9 * start.marginal_error) return true;
     }
     now = start;
     dual = evaluate(now);

@@ -124,45 +124,60 @@ void LineTransport::begin(NodeProblem& next) const {
 // nearest complex singularity of its log-sum πε/(4σ) off the line: interpolation wants cells well below that, and
 // boxes not far above it (where the plan splits, the nodes' slopes alone can miss how fast the integrand turns). A ball's
 // ratio turns from "matched" to "unmatched" within about one unit of log r, which neither must step over.
+// Widths grow only gradually away from a narrow place, because its singularities are near its neighbours too.
 bool LineTransport::narrow_where_needed(Side side, double& worst) {
-  constexpr double cell_in_epsilon_over_deviation = 0.39, box_in_epsilon_over_deviation = 1.8;
+  constexpr double cell_in_epsilon_over_deviation = 0.35, box_in_epsilon_over_deviation = 1.8;
   constexpr double unit_of_ratio = 1.4;  // counts like this much ε over deviation
+  constexpr double cell_growth = 0.3, box_growth = 1;
   SideState& own = state(side);
   CompressionRule& rule = own.rule;
   if (own.measure.exact()) return false;
   const std::vector<Box>& boxes = own.measure.boxes();
   const Vector& position = own.measure.nodes().position;
-  const Vector deviation = nodes_->partner_deviation(side), steepness = nodes_->ratio_steepness(side);
-  const Vector error = nodes_->quadrature_error(side, boxes, rule.order);
+  const Eigen::ArrayXd deviation = nodes_->partner_deviation(side), steepness = nodes_->ratio_steepness(side);
+  const Eigen::ArrayXd scale = (nodes_->epsilon() / deviation).min(unit_of_ratio / steepness);
+  Vector box_limit = (box_in_epsilon_over_deviation * scale).min(rule.box_width);
+  Vector cell_limit = (cell_in_epsilon_over_deviation * scale).min(rule.cell_width);
   bool too_wide = false;
-  CompressionRule next = rule;
-  next.narrow_at.clear();
-  next.box_factor.clear();
-  next.cell_factor.clear();
+  const Vector error = nodes_->quadrature_error(side, boxes, rule.order);
   for (std::size_t b = 0; b < boxes.size(); ++b) {
-    double box_factor = 1;
-    if (boxes[b].width > 0) {
-      const double seen = std::max(error[static_cast<Index>(b)], 1e-300);
-      worst = std::max(worst, seen);
-      too_wide = too_wide || seen > options_.accuracy;
-      // The error goes with the width to the power 2p; aim an order below the tolerance, by a factor of 4 at most.
-      const double change = std::clamp(std::pow(0.1 * options_.accuracy / seen, 0.5 / rule.order), 0.25, 4.0);
-      box_factor = boxes[b].width / rule.box_width * (seen > options_.accuracy ? change : std::max(change, 1.0));
-    }
-    for (Index node = boxes[b].first; node < boxes[b].last; ++node) {
-      const double scale = std::min(nodes_->epsilon() / deviation[node], unit_of_ratio / steepness[node]);
-      too_wide = too_wide || boxes[b].width > 1.25 * box_in_epsilon_over_deviation * scale ||
-                 rule.widest_cell(position[node], position[node]) > 1.25 * cell_in_epsilon_over_deviation * scale;
-      const double own_box_factor = std::min(box_factor, box_in_epsilon_over_deviation * scale / rule.box_width);
-      const double own_cell_factor = std::min(box_factor, 0.9 * cell_in_epsilon_over_deviation * scale / rule.cell_width);
-      if (own_box_factor >= 1 && own_cell_factor >= 1) continue;
-      next.narrow_at.push_back(position[node]);
-      next.box_factor.push_back(own_box_factor);
-      next.cell_factor.push_back(own_cell_factor);
-    }
+    if (boxes[b].width == 0) continue;
+    const double seen = std::max(error[static_cast<Index>(b)], 1e-300);
+    worst = std::max(worst, seen);
+    too_wide = too_wide || seen > options_.accuracy;
+    // The error goes with the width to the power 2p; aim an order below the tolerance, by a factor of 4 at most.
+    const double change = std::clamp(std::pow(0.1 * options_.accuracy / seen, 0.5 / rule.order), 0.25, 4.0);
+    const double limit = boxes[b].width * (seen > options_.accuracy ? change : std::max(change, 1.0));
+    const Index first = boxes[b].first, count = boxes[b].last - boxes[b].first;
+    box_limit.segment(first, count) = box_limit.segment(first, count).cwiseMin(limit);
+    cell_limit.segment(first, count) =
+        cell_limit.segment(first, count).cwiseMin(limit * rule.cell_width / rule.box_width);
   }
-  if (too_wide) rule = std::move(next);
-  return too_wide;
+  auto grade = [&](Vector& limit, double growth) {
+    for (Index k = 1; k < limit.size(); ++k)
+      limit[k] = std::min(limit[k], limit[k - 1] + growth * (position[k] - position[k - 1]));
+    for (Index k = limit.size() - 1; k > 0; --k)
+      limit[k - 1] = std::min(limit[k - 1], limit[k] + growth * (position[k] - position[k - 1]));
+  };
+  grade(box_limit, box_growth);
+  grade(cell_limit, cell_growth);
+  // A margin between what is asked for and what is found too wide, so that a slightly different plan is content.
+  constexpr double margin = 1.25;
+  for (const Box& box : boxes)
+    for (Index node = box.first; node < box.last; ++node)
+      too_wide = too_wide || box.width > margin * box_limit[node] ||
+                 rule.widest_cell(position[node], position[node]) > margin * cell_limit[node];
+  if (!too_wide) return false;
+  rule.narrow_at.clear();
+  rule.box_factor.clear();
+  rule.cell_factor.clear();
+  for (Index node = 0; node < position.size(); ++node) {
+    if (box_limit[node] >= rule.box_width && cell_limit[node] >= rule.cell_width) continue;
+    rule.narrow_at.push_back(position[node]);
+    rule.box_factor.push_back(box_limit[node] / rule.box_width);
+    rule.cell_factor.push_back(cell_limit[node] / rule.cell_width);
+  }
+  return true;
 }
 
 Vector LineTransport::gradient(Side side, Objective objective) {

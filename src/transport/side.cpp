@@ -131,7 +131,7 @@ Ratio SideTerms::scale(const VectorRef& log_sums, const VectorRef& base) const {
                                                       ball.spread, answer.multipliers);
                       }},
              policy_);
-  answer.dual = dual(answer.log_ratio, answer.log_ratio - log_sums, base);
+  set_dual(answer, answer.log_ratio - log_sums, base);
   return answer;
 }
 
@@ -146,14 +146,19 @@ Ratio SideTerms::respond(const VectorRef& potential, const VectorRef& base) cons
                                                answer.multipliers);
                }},
       policy_);
-  answer.dual = dual(answer.log_ratio, potential, base);
+  set_dual(answer, potential, base);
   return answer;
 }
 
-double SideTerms::dual(const VectorRef& log_ratio, const VectorRef& potential, const VectorRef& base) const {
-  if (std::holds_alternative<Exact>(policy_)) return weights_.dot(potential);
-  Array mass = weights_.array() * log_ratio.array().exp();
-  return (mass * (potential + base).array()).sum() + penalty(log_ratio);
+void SideTerms::set_dual(Ratio& answer, const VectorRef& potential, const VectorRef& base) const {
+  if (std::holds_alternative<Exact>(policy_)) {
+    answer.dual = weights_.dot(potential);
+    answer.size = potential.lpNorm<Eigen::Infinity>();
+    return;
+  }
+  const Array total = potential + base, mass = weights_.array() * answer.log_ratio.array().exp();
+  answer.dual = (mass * total).sum() + penalty(answer.log_ratio);
+  answer.size = total.abs().maxCoeff();
 }
 
 Vector SideTerms::extend(const VectorRef& log_sums, const Multipliers& multipliers) const {

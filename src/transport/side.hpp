@@ -23,6 +23,7 @@ struct Multipliers {
 struct Ratio {
   Vector log_ratio;  ///< log r.
   double dual = 0;   ///< φ(u).
+  double size = 0;   ///< Largest potential that went into φ; its rounding is φ's.
   Multipliers multipliers;
 };
 
@@ -66,7 +67,7 @@ class SideTerms {
   [[nodiscard]] double penalty(const VectorRef& log_ratio) const;
 
  private:
-  [[nodiscard]] double dual(const VectorRef& log_ratio, const VectorRef& potential, const VectorRef& base) const;
+  void set_dual(Ratio& answer, const VectorRef& potential, const VectorRef& base) const;
 
   MarginalPolicy policy_;
   Vector weights_;
