@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Builds the release preset, measures, and writes BENCHMARKS.md. --quick: small sizes, to see that everything runs;
+# the tables then go to build/benchmarks-quick.md.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+case "${1:-}" in
+  "") quick=(); report=BENCHMARKS.md ;;
+  --quick) quick=(--quick); report=build/benchmarks-quick.md ;;
+  *) echo "usage: $0 [--quick]" >&2; exit 2 ;;
+esac
+
+./scripts/build.sh release
+if ! .venv/bin/python -c 'import ot' 2>/dev/null; then
+  python3 -m venv .venv
+  .venv/bin/pip install --quiet pot numpy scipy
+fi
+
+value() { lscpu | sed -n "s/^$1: *//p" | head -n 1; }
+partial="$report.partial"
+trap 'rm -f "$partial"' EXIT
+{
+  echo "# Benchmarks"
+  echo
+  echo "$(value 'Model name'), $(nproc) threads available, $(value 'L2 cache') L2, $(value 'L3 cache') L3." \
+    "Made by \`./scripts/benchmarks.sh\`, which runs"
+  echo
+  echo "    build/release/bench_hypergradient ${quick[*]:-}"
+  echo "    .venv/bin/python bench/pot_compare.py ${quick[*]:-}"
+  echo
+  build/release/bench_hypergradient "${quick[@]}"
+  echo
+  .venv/bin/python bench/pot_compare.py "${quick[@]}"
+} | sed 's/ *$//' > "$partial"
+mv "$partial" "$report"
+echo "wrote $report"
