@@ -45,8 +45,8 @@ def draw_nodes(source, target):
             panel.axvspan(box["low"], box["high"], color=colour, lw=0)
         panel.vlines([row["position"] for row in nodes], 0, [row["weight"] for row in nodes], color=NODE, lw=1.4)
         panel.plot([row["position"] for row in nodes], [row["weight"] for row in nodes], "o", color=NODE,
-                   ms=4 if whole else 7, label=f"{len(nodes)} nodes, height = weight")
-        panel.plot(points, [-0.1 * top] * len(points), "|", color=POINT, ms=9, mew=0.7, label=f"{len(points)} points")
+                   ms=4 if whole else 7, label=f"{len(nodes)} nodes" if whole else "nodes, height = weight")
+        panel.plot(points, [-0.1 * top] * len(points), "|", color=POINT, ms=9, mew=0.7, label=f"{len(points)} points" if whole else "points")
         if not whole:
             panel.plot(grid, [-0.2 * top] * len(grid), ".", color=GRID, ms=6,
                        label="grid for interpolation, per cell")
