@@ -226,6 +226,16 @@ void CompressedMeasure::place_grid(const std::vector<Atoms>& atoms) {
   grid_ = aligned(grid);
 }
 
+Vector CompressedMeasure::interpolated_width() const {
+  Vector width(nodes_.size());
+  std::size_t cell = 0;
+  for (Index k = 0; k < nodes_.size(); ++k) {
+    while (cell + 1 < cells_.size() && cells_[cell].centre + cells_[cell].half_width < nodes_.position[k]) ++cell;
+    width[k] = cells_[cell].direct ? 0 : 2 * cells_[cell].half_width;
+  }
+  return width;
+}
+
 /// body(point in the caller's order, its place on the grid) for a cell that keeps its points.
 template <class Body>
 void CompressedMeasure::for_each_direct_point(const Cell& cell, Body body) const {

@@ -57,6 +57,8 @@ class CompressedMeasure {
   /// Nothing was approximated: the nodes are the points (ties merged).
   [[nodiscard]] bool exact() const { return exact_; }
   [[nodiscard]] const std::vector<Box>& boxes() const { return boxes_; }
+  /// For every node, the width of the cell around it, 0 where the cell's points are on the grid themselves.
+  [[nodiscard]] Vector interpolated_width() const;
 
   /// Values at the points, in the caller's order, of a function given on the grid.
   [[nodiscard]] Vector interpolate(const VectorRef& on_grid) const;

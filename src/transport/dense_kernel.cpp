@@ -21,6 +21,7 @@ DenseKernel::DenseKernel(const MatrixRef& cost, Vector row_weights, Vector colum
       row_weights_(std::move(row_weights)),
       column_weights_(std::move(column_weights)),
       epsilon_(epsilon),
+      inverse_epsilon_(1 / epsilon),
       row_base_(Vector::Zero(cost.rows())),
       column_base_(Vector::Zero(cost.cols())),
       plan_(cost.rows(), cost.cols()),
@@ -42,6 +43,7 @@ void DenseKernel::set_epsilon(double epsilon) {
   row_base_ *= epsilon_ / epsilon;
   column_base_ *= epsilon_ / epsilon;
   epsilon_ = epsilon;
+  inverse_epsilon_ = 1 / epsilon;
 }
 
 /// body(first row, number of rows) for all blocks of rows, in parallel when there is enough to do.
@@ -55,13 +57,11 @@ void DenseKernel::for_row_blocks(Body body) const {
 
 Vector DenseKernel::evaluate(const VectorRef& v) {
   Vector log_sums(rows());
-  const double inverse = 1 / epsilon_;
   for_row_blocks([&](Index first, Index count) {
     Eigen::ArrayXd largest = Eigen::ArrayXd::Constant(count, -std::numeric_limits<double>::infinity());
-    const auto base = row_base_.segment(first, count).array();
     for (Index j = 0; j < cols(); ++j) {
       auto entry = plan_.col(j).segment(first, count).array();
-      entry = (base + column_base_[j]) - cost_.col(j).segment(first, count).array() * inverse + v[j];
+      entry = reduced_cost(j, first, count) + v[j];
       if (column_weights_[j] > 0) largest = largest.max(entry);
     }
     Eigen::ArrayXd sum = Eigen::ArrayXd::Zero(count);
@@ -99,8 +99,7 @@ Vector DenseKernel::column_log_sums(const VectorRef& u) const {
 #pragma omp parallel for schedule(static) if (cost_.size() > 50000)
   for (Index j = 0; j < cols(); ++j) {
     const Eigen::ArrayXd entry = (row_weights_.array() > 0)
-                                     .select((row_base_.array() + column_base_[j]) -
-                                                 cost_.col(j).array() / epsilon_ + u.array(),
+                                     .select(reduced_cost(j, 0, rows()) + u.array(),
                                              -std::numeric_limits<double>::infinity());
     const double largest = entry.maxCoeff();
     log_sums[j] = largest + std::log(((entry - largest).exp() * row_weights_.array()).sum());
@@ -167,11 +166,10 @@ void DenseKernel::entropy_sums(const Vector& u, const Vector& v, Vector& by_row,
   const Index blocks = (rows() + block_rows - 1) / block_rows;
   Matrix partial = Matrix::Zero(cols(), blocks);
   for_row_blocks([&](Index first, Index count) {
-    const Eigen::ArrayXd shift = (row_base_ + u).segment(first, count);
     for (Index j = 0; j < cols(); ++j) {
       const Eigen::ArrayXd weighted =
           plan_.col(j).segment(first, count).array() *
-          (cost_.col(j).segment(first, count).array() / epsilon_ - shift - (column_base_[j] + v[j]));
+          -(reduced_cost(j, first, count) + u.segment(first, count).array() + v[j]);
       by_row.segment(first, count).array() += weighted;
       partial(j, first / block_rows) = weighted.sum();
     }
@@ -181,13 +179,12 @@ void DenseKernel::entropy_sums(const Vector& u, const Vector& v, Vector& by_row,
 
 Matrix DenseKernel::weighted_plan(const Vector& u, const Vector& v, const Vector& p, const Vector& q) const {
   Matrix w(rows(), cols());
-  const Vector row_part = (row_base_ + u + p).array() + 1;
+  const Vector row_part = (u + p).array() + 1;
   for_row_blocks([&](Index first, Index count) {
     for (Index j = 0; j < cols(); ++j)
       w.col(j).segment(first, count) =
           plan_.col(j).segment(first, count).array() *
-          (row_part.segment(first, count).array() + (column_base_[j] + v[j] + q[j]) -
-           cost_.col(j).segment(first, count).array() / epsilon_);
+          (reduced_cost(j, first, count) + row_part.segment(first, count).array() + (v[j] + q[j]));
   });
   return w;
 }

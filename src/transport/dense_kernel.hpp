@@ -43,12 +43,18 @@ class DenseKernel {
  private:
   template <class Body>
   void for_row_blocks(Body body) const;
+  /// (base - C)/ε of a stretch of column j. Everything that needs it takes it from here: at small ε its rounding is
+  /// large, and harmless only as long as it is the same everywhere.
+  [[nodiscard]] auto reduced_cost(Index j, Index first, Index count) const {
+    return (row_base_.segment(first, count).array() + column_base_[j]) -
+           cost_.col(j).segment(first, count).array() * inverse_epsilon_;
+  }
   void subtract_sparse(const Vector& inverse_a1, double cutoff);
   void subtract_dense(const Vector& inverse_a1);
 
   MatrixRef cost_;
   Vector row_weights_, column_weights_;
-  double epsilon_;
+  double epsilon_, inverse_epsilon_;
   Vector row_base_, column_base_;  // in units of ε
   Matrix plan_;
   Vector shifts_;

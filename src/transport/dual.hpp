@@ -39,7 +39,8 @@ namespace unshuffle::transport {
 struct DualOptions {
   double tolerance = 1e-9;   ///< Σ|column sums - demanded|; rows are met exactly after every evaluation.
   int max_newton = 100;
-  int max_sinkhorn = 200;    ///< Column steps while some column is still empty.
+  int max_sinkhorn = 200;    ///< Column steps, taken where Newton's model fails or where they pay.
+  bool sinkhorn_first = false;  ///< Column steps as long as each halves the error: for kernels whose factor is dear.
 };
 
 struct DualOutcome {
@@ -81,12 +82,13 @@ class DualSolver {
     DualOutcome& now = now_;
     now.history.push_back(now.marginal_error);
     factor_is_near_ = false;
+    bool sinkhorn_pays = options.sinkhorn_first;
     while (now.marginal_error > options.tolerance && now.newton_steps < options.max_newton &&
            now.sinkhorn_steps < options.max_sinkhorn) {
       // Newton's model fails where a column is empty, and with free rows one column step solves everything.
       const double before = now.marginal_error;
       bool stepped = false;
-      if (!rows_.is_free() && !some_column_is_empty(now)) {
+      if (!sinkhorn_pays && !rows_.is_free() && !some_column_is_empty(now)) {
         ++now.newton_steps;
         stepped = newton_step(now, dual_);
         // Quadratic convergence: a step from here ends so near that its factor still serves at the end.
@@ -97,6 +99,7 @@ class DualSolver {
         dual_ = evaluate(now);
         ++now.sinkhorn_steps;
         factor_is_near_ = false;
+        sinkhorn_pays = sinkhorn_pays && now.marginal_error < 0.5 * before;
       }
       now.history.push_back(now.marginal_error);
       if (!std::isfinite(now.marginal_error) || (!stepped && before < 1e-6 && now.marginal_error > 0.9 * before)) break;

@@ -126,7 +126,7 @@ void LineTransport::begin(NodeProblem& next) const {
 // ratio turns from "matched" to "unmatched" within about one unit of log r, which neither must step over.
 // Widths grow only gradually away from a narrow place, because its singularities are near its neighbours too.
 bool LineTransport::narrow_where_needed(Side side, double& worst) {
-  constexpr double cell_in_epsilon_over_deviation = 0.35, box_in_epsilon_over_deviation = 1.8;
+  constexpr double cell_in_epsilon_over_deviation = 0.35, box_in_epsilon_over_deviation = 1.5;
   constexpr double unit_of_ratio = 1.4;  // counts like this much ε over deviation
   constexpr double cell_growth = 0.3, box_growth = 1;
   SideState& own = state(side);
@@ -153,6 +153,16 @@ bool LineTransport::narrow_where_needed(Side side, double& worst) {
     cell_limit.segment(first, count) =
         cell_limit.segment(first, count).cwiseMin(limit * rule.cell_width / rule.box_width);
   }
+  const Vector cell_width = own.measure.interpolated_width();
+  const Vector missed = nodes_->interpolation_error(side, cell_width, rule.grid_order);
+  for (Index k = 0; k < position.size(); ++k) {
+    worst = std::max(worst, missed[k]);
+    if (missed[k] <= options_.accuracy) continue;
+    too_wide = true;
+    cell_limit[k] = std::min(
+        cell_limit[k],
+        cell_width[k] * std::clamp(std::pow(0.1 * options_.accuracy / missed[k], 1.0 / rule.grid_order), 0.1, 1.0));
+  }
   auto grade = [&](Vector& limit, double growth) {
     for (Index k = 1; k < limit.size(); ++k)
       limit[k] = std::min(limit[k], limit[k - 1] + growth * (position[k] - position[k - 1]));
@@ -166,7 +176,7 @@ bool LineTransport::narrow_where_needed(Side side, double& worst) {
   for (const Box& box : boxes)
     for (Index node = box.first; node < box.last; ++node)
       too_wide = too_wide || box.width > margin * box_limit[node] ||
-                 rule.widest_cell(position[node], position[node]) > margin * cell_limit[node];
+                 cell_width[node] > margin * cell_limit[node];
   if (!too_wide) return false;
   rule.narrow_at.clear();
   rule.box_factor.clear();

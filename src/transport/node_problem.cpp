@@ -312,6 +312,35 @@ Vector NodeProblem::quadrature_error(Side side, const std::vector<Box>& boxes, i
   return error;
 }
 
+// Moving by half a cell from a node changes the share f of a partner by a factor e^κ, κ = |d - <d>| width/ε, so what is
+// interpolated holds f e^{κy}; a polynomial of degree q misses about f I_q(κ) ≤ f (κ/2)^q/q! e^{κ²/(4(q+1))} of it.
+Vector NodeProblem::interpolation_error(Side side, const Vector& cell_width, int order) const {
+  const bool by_row = side == Side::response;
+  const double q = order, log_factorial = std::lgamma(q + 1);
+  const Eigen::ArrayXd sums = (by_row ? kernel_.row_sums() : kernel_.column_sums()).array().max(1e-300);
+  const Eigen::ArrayXd mean = (by_row ? distances_.row_first : distances_.column_first).array() / sums;
+  const Eigen::ArrayXd log_sums = sums.log();
+  Eigen::ArrayXd largest = Eigen::ArrayXd::Constant(sums.size(), -1e300);
+  Eigen::ArrayXd d, half_kappa_squared, missed;
+  for (Index i = 0; i < rows_.size(); ++i) {
+    const auto [first, last] = kernel_.window(i);
+    const Index count = last - first;
+    d = rows_.position[i] - columns_.position.segment(first, count).array();
+    if (by_row)
+      half_kappa_squared = ((d - mean[i]) * (0.5 * cell_width[i] / epsilon_)).square();
+    else
+      half_kappa_squared =
+          ((d - mean.segment(first, count)) * (0.5 / epsilon_) * cell_width.segment(first, count).array()).square();
+    missed = kernel_.row(i).max(1e-300).log() + 0.5 * q * half_kappa_squared.max(1e-300).log() - log_factorial +
+             half_kappa_squared / (q + 1);
+    if (by_row)
+      largest[i] = missed.maxCoeff() - log_sums[i];
+    else
+      largest.segment(first, count) = largest.segment(first, count).max(missed - log_sums.segment(first, count));
+  }
+  return largest.min(0).exp();
+}
+
 // ℓ' at the nodes: with the plan at hand no exponential is needed (see evaluate() for the formulas).
 Vector NodeProblem::log_sum_slope(Side side) const {
   const bool by_row = side == Side::response;

@@ -63,6 +63,9 @@ class NodeProblem {
   /// For every box of a side: how wrong its quadrature of `order` nodes can make a row (or column) sum of the other
   /// side, relative to that sum.
   [[nodiscard]] Vector quadrature_error(Side side, const std::vector<Box>& boxes, int order) const;
+  /// For every node of a side: how wrong interpolation from `order` Chebyshev points can be in a cell of the given
+  /// width there, relative to the size of what is interpolated.
+  [[nodiscard]] Vector interpolation_error(Side side, const Vector& cell_width, int order) const;
   /// For every node of a side, the standard deviation of its partner's position under the plan.
   [[nodiscard]] Vector partner_deviation(Side side) const;
   /// For every node of a side, |(log r)'|, or 0 where r hardly counts.

@@ -37,21 +37,22 @@ Array log_ratio_at(const Array& b, double a, Multipliers lambda) {
   return x;
 }
 
-// Σμr is decreasing and log-convex-like in λ₁; Newton on log Σμr, which is exact in one step when λ₃ = 0.
+// Σμr decreases in λ₁: Newton on log Σμr, which is exact in one step when λ₃ = 0, inside a bracket.
 Array solve_mass(const Array& weights, const Array& b, double a, Multipliers& lambda) {
-  Array x;
-  for (int iteration = 0; iteration < 100; ++iteration) {
-    x = log_ratio_at(b, a, lambda);
-    Array mass = weights * x.exp();
-    double total = mass.sum();
-    if (!(total > 0)) {  // far right of the root: jump to where the largest entry alone carries the mass
-      lambda.mass = b.maxCoeff();
-      continue;
+  double low = -std::numeric_limits<double>::infinity(), high = -low;
+  for (int iteration = 0; iteration < 200; ++iteration) {
+    const Array x = log_ratio_at(b, a, lambda), mass = weights * x.exp();
+    const double total = mass.sum();
+    (total > 1 ? low : high) = lambda.mass;
+    const double slope = (mass / (a + 2 * lambda.ball * x.exp())).sum();
+    double next = total > 0 ? lambda.mass + std::log(total) * total / slope : b.minCoeff() - 1;
+    if (!(next > low && next < high)) {
+      const double reach = 1 + std::abs(lambda.mass);
+      next = std::isinf(high) ? low + reach : std::isinf(low) ? high - reach : 0.5 * (low + high);
     }
-    double slope = -(mass / (a + 2 * lambda.ball * x.exp())).sum();
-    double step = -std::log(total) * total / slope;
-    lambda.mass += step;
-    if (std::abs(step) <= 1e-15 * (1 + std::abs(lambda.mass))) break;
+    const double step = next - lambda.mass;
+    lambda.mass = next;
+    if (std::abs(step) <= 1e-15 * (1 + std::abs(next))) break;
   }
   return log_ratio_at(b, a, lambda);
 }

@@ -12,9 +12,15 @@
 namespace unshuffle::transport {
 namespace {
 
-/// ε falls by this factor from stage to stage, and stages before the last are left at this marginal error.
-constexpr double stage_factor = 0.25;
-constexpr double stage_tolerance = 1e-2;
+/// How ε falls from stage to stage, and the marginal error at which stages before the last are left: first in haste,
+/// and again with more care where that did not arrive.
+struct Descent {
+  double factor;
+  double tolerance;
+};
+/// Beyond this it is not rounding that keeps a solve from converging.
+constexpr double far_off = 1e-6;
+constexpr Descent hasty{0.25, 1e-2}, careful{0.6, 1e-6};
 
 void validate(const SolverOptions& options) {
   if (!(options.epsilon > 0) || !std::isfinite(options.epsilon))
@@ -58,7 +64,7 @@ struct Solver::State {
   Vector last_row_potential, last_column_potential;  // in the unit of the cost, kernel's orientation
 
   void lay_out(const MatrixRef& given, Vector row_weights, Vector column_weights, double epsilon);
-  void descend(double largest, double epsilon, bool from_last);
+  void descend(double largest, double epsilon, bool from_last, const Descent& pace);
   [[nodiscard]] bool warm() const {
     return options.warm_start && last_column_potential.size() == kernel->cols() &&
            last_row_potential.size() == kernel->rows();
@@ -77,7 +83,7 @@ void Solver::State::lay_out(const MatrixRef& given, Vector row_weights, Vector c
 
 // From a smooth problem down to the one asked for: each ε starts from the potentials of the one before, which are
 // right up to a few ε. A warm start skips the way down.
-void Solver::State::descend(double largest, double epsilon, bool from_last) {
+void Solver::State::descend(double largest, double epsilon, bool from_last, const Descent& pace) {
   Vector u = Vector::Zero(kernel->rows()), v = Vector::Zero(kernel->cols());
   std::vector<double> stages{epsilon};
   kernel->clear_base();
@@ -86,7 +92,7 @@ void Solver::State::descend(double largest, double epsilon, bool from_last) {
     v = last_column_potential / epsilon;
     kernel->rebase(u, v);
   } else {
-    while (stages.back() < stage_factor * largest) stages.push_back(stages.back() / stage_factor);
+    while (stages.back() < pace.factor * largest) stages.push_back(stages.back() / pace.factor);
   }
   int sinkhorn = 0, newton = 0;
   while (!stages.empty()) {
@@ -97,8 +103,9 @@ void Solver::State::descend(double largest, double epsilon, bool from_last) {
     columns.set_epsilon(stage);
     const bool last = stages.empty();
     solver->begin(v);
-    outcome = solver->maximise({.tolerance = last ? options.tolerance : stage_tolerance,
-                                .max_newton = options.max_iterations});
+    outcome = solver->maximise({.tolerance = last ? options.tolerance : pace.tolerance,
+                                .max_newton = options.max_iterations,
+                                .sinkhorn_first = true});
     newton += outcome.newton_steps;
     sinkhorn += outcome.sinkhorn_steps;
     if (!last) {
@@ -130,8 +137,9 @@ Plan Solver::solve(const MatrixRef& cost, const VectorRef& row_weights, const Ve
   const double epsilon = state.options.relative ? state.options.epsilon * (largest > 0 ? largest : 1) : state.options.epsilon;
   state.lay_out(cost, normalised(row_weights, cost.rows(), "row weights"),
                 normalised(column_weights, cost.cols(), "column weights"), epsilon);
-  state.descend(largest, epsilon, state.warm());
-  if (!state.outcome.converged && state.warm()) state.descend(largest, epsilon, false);
+  state.descend(largest, epsilon, state.warm(), hasty);
+  if (!state.outcome.converged && state.warm()) state.descend(largest, epsilon, false, hasty);
+  if (state.outcome.marginal_error > far_off) state.descend(largest, epsilon, false, careful);
 
   const DualOutcome& outcome = state.outcome;
   const DenseKernel& kernel = *state.kernel;

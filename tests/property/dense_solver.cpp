@@ -153,7 +153,8 @@ TEST(DenseSolver, RobustMarginalsStayOnTheSimplexInsideTheirBallAndGiveOutliersL
     cost.row(outlier).array() += 40 * scale;
     const Ball ball{.spread = draw.log_uniform(1e-3, 1), .entropy = draw.log_uniform(0.1, 2)};
     const bool both = draw.chance(0.5);
-    const double epsilon = draw.log_uniform(1e-6, 0.3);
+    // Two balls at once below 1e-5 can stall, and then say so; see docs/methods/robot-robust.md.
+    const double epsilon = draw.log_uniform(both ? 1e-5 : 1e-6, 0.3);
     Solver solver(
         {.epsilon = epsilon, .rows = ball, .columns = both ? MarginalPolicy(ball) : Exact{}, .tolerance = 1e-10});
     const Plan plan = solver.solve(cost, a, b);
@@ -173,7 +174,7 @@ TEST(DenseSolver, RobustMarginalsStayOnTheSimplexInsideTheirBallAndGiveOutliersL
     if (both) check(b, plan.coupling.colwise().sum());
     EXPECT_LT(plan.coupling.row(outlier).sum(), a[outlier]);
     for (Index i = 0; i < n; ++i)
-      EXPECT_GE(plan.coupling.row(i).sum() / a[i], plan.coupling.row(outlier).sum() / a[outlier] * (1 - 1e-9));
+      EXPECT_GE(plan.coupling.row(i).sum() / a[i], plan.coupling.row(outlier).sum() / a[outlier] * (1 - 1e-9) - 1e-300);
   }
 }
 
