@@ -3,6 +3,7 @@
 #include <Eigen/Cholesky>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -77,9 +78,12 @@ Array solve_ball(const Array& weights, const Array& b, double a, double spread, 
     Array inverse = weights * r / (a + 2 * lambda.ball * r);  // μ/D
     double mean = (inverse * (r - 1)).sum() / inverse.sum();
     double slope = -4 * (inverse * (r - 1 - mean) * (r - 1)).sum();  // d distance / dλ₃ along Σμr = 1
-    double next = lambda.ball * std::exp(-std::log(distance / spread) * distance / (slope * lambda.ball));
-    bool inside = std::isfinite(next) && next > low && next < high;
-    if (!inside) next = std::isinf(high) ? 4 * lambda.ball : low == 0 ? high / 4 : 0.5 * (low + high);
+    // Rows given up altogether leave a plateau where Newton's step is wild; a factor at a time leads off it.
+    constexpr double largest_factor = 16;
+    const double newton = std::exp(-std::log(distance / spread) * distance / (slope * lambda.ball));
+    double next = lambda.ball * std::clamp(newton, 1 / largest_factor, largest_factor);
+    if (!(next > low && next < high))
+      next = std::isinf(high) ? largest_factor * lambda.ball : low == 0 ? high / largest_factor : std::sqrt(low * high);
     if (std::abs(next - lambda.ball) <= 1e-15 * lambda.ball) break;
     lambda.ball = next;
   }
