@@ -19,5 +19,6 @@
 #include "unshuffle/model/spline.hpp"
 #include "unshuffle/report/json.hpp"
 #include "unshuffle/transport/marginal.hpp"
+#include "unshuffle/transport/solver.hpp"
 #include "unshuffle/types.hpp"
 #include "unshuffle/version.hpp"
