@@ -55,7 +55,6 @@ Vector normalised(const VectorRef& weights, Index size, const char* name) {
 struct Solver::State {
   SolverOptions options;
   bool transposed = false;
-  Matrix transposed_cost;
   std::optional<Matrix> cost;
   SideTerms rows, columns;
   std::unique_ptr<DenseKernel> kernel;
