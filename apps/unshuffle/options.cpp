@@ -209,13 +209,16 @@ void require_memory(const Problem& problem, const Model& bound, Backend backend)
     entries += static_cast<double>(block.response_rows.size()) * static_cast<double>(block.feature_rows.size());
   }
   // Cost, plan and the workspace of a solve with its gradient: about six matrices of doubles.
-  const double needed = 6.0 * 8.0 * entries;
+  require_memory(6.0 * 8.0 * entries,
+                 fmt::format("{} × {} rows on the dense backend", problem.responses(), problem.features()),
+                 "; use one response and an additive model (sorted backend), or groups with --group");
+}
+
+void require_memory(double bytes, const std::string& what, const std::string& advice) {
   const double available = free_memory_bytes();
-  if (needed <= available) return;
-  throw SystemFailure(
-      fmt::format("{} × {} rows need about {:.1f} GB on the dense backend and {:.1f} GB are free; use one response and "
-                  "an additive model (sorted backend), or groups with --group",
-                  problem.responses(), problem.features(), needed / 1e9, available / 1e9));
+  if (bytes <= available) return;
+  throw SystemFailure(fmt::format("{} need about {:.3g} GB of memory and {:.3g} GB are free{}", what, bytes / 1e9,
+                                  available / 1e9, advice));
 }
 
 }  // namespace unshuffle::app

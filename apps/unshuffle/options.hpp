@@ -63,6 +63,7 @@ void require_estimable(const Problem& problem, const Model& bound);
 
 /// Throws SystemFailure saying what is needed when the plan would not fit into the memory that is free.
 void require_memory(const Problem& problem, const Model& bound, Backend backend);
+void require_memory(double bytes, const std::string& what, const std::string& advice = "");
 
 /// Limits the threads of everything that follows; 0: all.
 void use_threads(int threads);

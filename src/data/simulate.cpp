@@ -65,23 +65,6 @@ void require(bool holds, std::string_view option, double value, std::string_view
   if (!holds) throw InvalidInput(fmt::format("{} = {} must be {}", option, value, expected));
 }
 
-SimulateOptions completed(SimulateOptions options) {
-  const bool sensing = options.design == Design::sensing;
-  if (options.dim_x < 0) options.dim_x = sensing ? 0 : 2;
-  if (options.dim_z < 0) options.dim_z = sensing ? 5 : 3;
-  if (options.shuffle < 0) options.shuffle = sensing ? 0.5 : 1.0;
-  require(options.rows >= 2, "n", static_cast<double>(options.rows), "at least 2");
-  require(options.dim_z >= 1, "dim-z", static_cast<double>(options.dim_z), "at least 1");
-  require(!sensing || options.dim_x == 0, "dim-x", static_cast<double>(options.dim_x), "0 for sensing");
-  require(options.shuffle <= 1, "shuffle", options.shuffle, "between 0 and 1");
-  require(std::isfinite(options.noise) && options.noise >= 0, "noise", options.noise, "a variance of at least 0");
-  require(options.snr < 0 || (options.snr > 0 && std::isfinite(options.snr)), "snr", options.snr, "> 0");
-  require(options.snr < 0 || options.design != Design::nonlinear, "snr", options.snr,
-          "left out for nonlinear; say the noise variance with --noise");
-  require(std::isfinite(options.mean), "mean", options.mean, "finite");
-  return options;
-}
-
 Vector signal(Design design, const Matrix& features, const Vector& w) {
   if (design != Design::nonlinear) return features * w;
   return (features * w.asDiagonal()).array().sin().rowwise().sum();
@@ -152,6 +135,23 @@ std::string truth_json(const Simulation& simulation) {
 }
 
 }  // namespace
+
+SimulateOptions completed(SimulateOptions options) {
+  const bool sensing = options.design == Design::sensing;
+  if (options.dim_x < 0) options.dim_x = sensing ? 0 : 2;
+  if (options.dim_z < 0) options.dim_z = sensing ? 5 : 3;
+  if (options.shuffle < 0) options.shuffle = sensing ? 0.5 : 1.0;
+  require(options.rows >= 2, "n", static_cast<double>(options.rows), "at least 2");
+  require(options.dim_z >= 1, "dim-z", static_cast<double>(options.dim_z), "at least 1");
+  require(!sensing || options.dim_x == 0, "dim-x", static_cast<double>(options.dim_x), "0 for sensing");
+  require(options.shuffle <= 1, "shuffle", options.shuffle, "between 0 and 1");
+  require(std::isfinite(options.noise) && options.noise >= 0, "noise", options.noise, "a variance of at least 0");
+  require(options.snr < 0 || (options.snr > 0 && std::isfinite(options.snr)), "snr", options.snr, "> 0");
+  require(options.snr < 0 || options.design != Design::nonlinear, "snr", options.snr,
+          "left out for nonlinear; say the noise variance with --noise");
+  require(std::isfinite(options.mean), "mean", options.mean, "finite");
+  return options;
+}
 
 Simulation simulate(const SimulateOptions& options) {
   Simulation simulation;

@@ -27,6 +27,9 @@ struct SimulateOptions {
   std::uint64_t seed = 0;
 };
 
+/// The options with the design's own values where they were left open. Throws InvalidInput for what cannot be drawn.
+[[nodiscard]] SimulateOptions completed(SimulateOptions options);
+
 struct Simulation {
   SimulateOptions options;         ///< With nothing left open.
   Problem problem;                 ///< The training sample; row i of z belongs to the response that `permutation` says.
