@@ -219,6 +219,7 @@ int run(const FitCommand& command) {
                      .intercept = !command.method.no_intercept,
                      .model_state = model_state(*bound),
                      .tolerance = options.tolerance,
+                     .accuracy = options.accuracy,
                      .unmatched = options.unmatched,
                      .rho1 = options.rho1,
                      .rho2 = options.rho2};

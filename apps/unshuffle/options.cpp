@@ -143,6 +143,10 @@ void add_method_options(CLI::App& command, MethodOptions& options) {
                   "sorted: one response, additive model, memory linear in the rows; dense: anything.")
       ->check(CLI::IsMember({"auto", "dense", "sorted"}))
       ->capture_default_str();
+  command.add_option("--accuracy", options.accuracy,
+                     "Sorted backend: largest relative error accepted in a row sum by compression, 1e-12 to 1e-2. The "
+                     "result states the error measured.")
+      ->capture_default_str();
   command.add_option("--tolerance", options.tolerance, "Largest error accepted in the row sums of the plan.")
       ->capture_default_str();
   command.add_option("--threads", options.threads, "0: all. The answer does not depend on it.")->capture_default_str();
@@ -171,6 +175,7 @@ FitOptions to_fit_options(const MethodOptions& options) {
   fit.rho1 = options.rho1;
   fit.rho2 = options.rho2;
   fit.tolerance = options.tolerance;
+  fit.accuracy = options.accuracy;
   fit.threads = options.threads;
   return fit;
 }

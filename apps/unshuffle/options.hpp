@@ -39,6 +39,7 @@ struct MethodOptions {
   double epsilon_absolute = 0;
   std::string backend = "auto";
   double tolerance = 1e-9;
+  double accuracy = 1e-10;
   int threads = 0;
   CLI::Option* model_given = nullptr;
   CLI::Option* method_given = nullptr;

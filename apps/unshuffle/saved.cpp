@@ -28,6 +28,7 @@ FitOptions options_of(const SavedFit& saved) {
   options.objective = saved.objective;
   options.epsilon = {.value = saved.epsilon, .relative = false};
   options.tolerance = saved.context.tolerance;
+  options.accuracy = saved.context.accuracy;
   options.unmatched = saved.context.unmatched;
   options.rho1 = saved.context.rho1;
   options.rho2 = saved.context.rho2;

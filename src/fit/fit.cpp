@@ -143,12 +143,20 @@ Fit assemble(const Problem& problem, const Model& bound, const FitOptions& optio
   made.transport_cost = last.transport_cost;
   made.epsilon = evaluator.epsilon();
   made.marginal_error = last.marginal_error;
-  made.compression_error = last.compression_error;
   // A consensus of linked rows measures the noise; without one there is only the plan's own residual, which is smaller
   // than the noise because the plan is free to pair rows that fit.
   const double plan_residual = last.transport_cost / double(problem.responses() * problem.outputs());
   made.noise_sd = start.noise_sd > 0 ? start.noise_sd : std::sqrt(std::max(0.0, plan_residual));
-  made.matched_share = matched_share(problem, evaluator.links(made.parameters));
+  const SoftLinks links = evaluator.links(made.parameters);
+  made.matched_share = matched_share(problem, links);
+  made.compression_error = links.measured_error;
+  // The marginal error is a sum over rows, the compression error that of one row relative to its weight.
+  const double accepted = options.accuracy + last.marginal_error * double(problem.responses());
+  if (made.compression_error > accepted) {
+    made.status = Fit::Status::inner_not_converged;
+    made.message += fmt::format("; the compressed plan misses its row sums by {:.1e}, asked for were {:.1e}",
+                                made.compression_error, options.accuracy);
+  }
   made.iterations = best.candidate.iterations;
   return made;
 }

@@ -42,6 +42,7 @@ void validate(const FitOptions& options) {
   require(options.batch == 0 || options.optimizer == Optimizer::momentum || options.optimizer == Optimizer::adam,
           "batch", static_cast<double>(options.batch), "0 unless the optimizer is momentum or adam");
   require(positive(options.tolerance), "tolerance", options.tolerance, "> 0");
+  require(options.accuracy >= 1e-12 && options.accuracy <= 1e-2, "accuracy", options.accuracy, "within 1e-12 .. 1e-2");
   require(positive(options.gradient_tolerance), "gradient_tolerance", options.gradient_tolerance, "> 0");
   require(options.threads >= 0, "threads", options.threads, ">= 0");
 }
@@ -51,6 +52,7 @@ EvaluatorOptions evaluator_options(const FitOptions& options, const Problem& pro
   made.objective = options.objective;
   made.epsilon = options.epsilon;
   made.tolerance = options.tolerance;
+  made.accuracy = options.accuracy;
   made.backend = options.backend;
   if (options.method == Method::robot_robust) {
     made.response_side = ball(options.rho1, options.unmatched, problem.responses());

@@ -45,7 +45,7 @@ class LineBlock {
   [[nodiscard]] Matrix hessian(const Matrix& t_jacobian, const Matrix& s_jacobian, Objective objective);
   void forget() { transport_.forget(); }
 
-  /// Fills the block's rows of `mass` and remembers potentials for plan_entry().
+  /// Fills the block's part of `links` and remembers potentials for plan_entry().
   void link(SoftLinks& links);
   [[nodiscard]] double plan_entry(Index i, Index j) const;
   [[nodiscard]] double cost_entry(Index i, Index j) const { return (t_[i] - s_[j]) * (t_[i] - s_[j]); }
@@ -54,6 +54,8 @@ class LineBlock {
  private:
   BlockRows responses_, features_;
   transport::LineTransport transport_;
+  [[nodiscard]] double measured_error(Side side, const Vector& ratio) const;
+
   Vector t_, s_, u_, v_;
   double epsilon_ = 0;
 };

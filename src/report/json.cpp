@@ -104,6 +104,7 @@ Json context_of(const FitContext& context) {
           {"has_intercept", context.intercept},
           {"model_state", context.model_state},
           {"tolerance", context.tolerance},
+          {"accuracy", context.accuracy},
           {"unmatched", context.unmatched},
           {"rho1", optional_number(context.rho1)},
           {"rho2", optional_number(context.rho2)}};
@@ -169,6 +170,7 @@ FitContext context_from(const Json& object, const std::string& source) {
   context.intercept = get<bool>(object, "has_intercept", source);
   context.model_state = get<std::vector<double>>(object, "model_state", source);
   context.tolerance = get<double>(object, "tolerance", source);
+  context.accuracy = get<double>(object, "accuracy", source);
   context.unmatched = get<double>(object, "unmatched", source);
   const auto radius = [&](const char* key) {
     return get<Json>(object, key, source).is_null() ? -1.0 : get<double>(object, key, source);

@@ -7,14 +7,15 @@
 namespace unshuffle::transport {
 namespace {
 
-// Widths in units of √ε and orders at which a smooth problem with comparable sides is solved to 1e-10 and better; see
+// Widths in units of √ε at which, with twelve nodes each, a smooth problem with comparable sides is solved to 1e-10 and better; see
 // docs/fast-path.md for the measurement. Where a problem asks for more, boxes and cells are narrowed until their
 // estimated error is below the tolerance.
 constexpr double box_width_in_root_epsilon = 2.0;
 constexpr double cell_width_in_root_epsilon = 0.5;
-constexpr int quadrature_order = 12;
-constexpr int grid_order = 12;
 constexpr int most_refinements = 8;
+
+/// At these widths every further node of a box, and every further point of a cell, brings about one digit.
+int order_for(double accuracy) { return std::clamp(static_cast<int>(std::ceil(1 - std::log10(accuracy))), 4, 14); }
 
 MarginalPolicy scaled(const MarginalPolicy& policy, double factor) {
   if (const auto* kl = std::get_if<KullbackLeibler>(&policy)) return KullbackLeibler{kl->strength * factor};
@@ -31,8 +32,7 @@ void LineTransport::compress(SideState& side, const VectorRef& points, const Vec
   const double unit = options_.compress ? std::sqrt(epsilon) : 0;
   side.rule.box_width = box_width_in_root_epsilon * unit;
   side.rule.cell_width = cell_width_in_root_epsilon * unit;
-  side.rule.order = quadrature_order;
-  side.rule.grid_order = grid_order;
+  side.rule.order = side.rule.grid_order = order_for(options_.accuracy);
   // Without response-side parameters t is the same at every w.
   auto same = [](const Vector& a, const VectorRef& b) { return a.size() == b.size() && a == b; };
   if (side.made_by == side.rule && same(side.made_from, points) && same(side.made_with, weights)) return;

@@ -55,6 +55,7 @@ struct FitOptions {
   double momentum = 0.9;             ///< momentum only.
   Index batch = 0;                   ///< Rows per mini-batch of momentum and adam; 0: all.
   double tolerance = 1e-9;           ///< Marginal error of the inner problem.
+  double accuracy = 1e-10;           ///< Of the compressed measures on the sorted backend, see EvaluatorOptions.
   double gradient_tolerance = 1e-6;  ///< Outer loop stops when ‖∇‖ falls below this, relative to its natural scale.
 
   std::uint64_t seed = 0;
@@ -104,7 +105,7 @@ struct Fit {
   double epsilon = 0;         ///< In the unit of the cost.
   double epsilon_relative = 0;
   double marginal_error = 0;
-  double compression_error = 0;
+  double compression_error = 0;  ///< As measured on the final plan, see SoftLinks::measured_error.
   double noise_sd = 0;
   double matched_share = 0;
   int iterations = 0;   ///< Outer iterations of the start that won.

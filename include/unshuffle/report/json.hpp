@@ -18,6 +18,7 @@ struct FitContext {
   bool intercept = true;
   std::vector<double> model_state;  ///< Of the bound model; see model_state().
   double tolerance = 1e-9;          ///< As in FitOptions, from here on.
+  double accuracy = 1e-10;
   double unmatched = 0.2;
   double rho1 = -1;
   double rho2 = -1;
