@@ -240,7 +240,9 @@ Command add_fit(CLI::App& root) {
   app->footer(
       "Example: wages in one file, people in another, some of them in one only\n"
       "  unshuffle fit wages.csv people.csv --response wage --robust --unmatched 0.1 --group city=town \\\n"
-      "      --out fit.json --pairs pairs.csv");
+      "      --out fit.json --pairs pairs.csv\n"
+      "Example: cytometry, one channel from the others, cells sorted by gates\n"
+      "  unshuffle fit cells.fcs --response FITC-A --transform asinh:150 --gates gates.xml --group gates");
   return {app, [command] { return run(*command); }};
 }
 

@@ -5,6 +5,7 @@
 #include "unshuffle/cytometry/event_table.hpp"
 #include "unshuffle/cytometry/fcs.hpp"
 #include "unshuffle/cytometry/gating.hpp"
+#include "unshuffle/cytometry/simulate.hpp"
 #include "unshuffle/cytometry/transform.hpp"
 #include "unshuffle/data/output_file.hpp"
 #include "unshuffle/data/problem.hpp"

@@ -98,6 +98,7 @@ Matrix unmixed(const FcsFile& file, const Spillover& spillover) {
   for (std::size_t at = 0; at < spillover.detectors.size(); ++at) {
     measured.col(static_cast<Index>(at)) = file.events.col(file.channel(spillover.detectors[at]));
   }
+  if (measured.rows() == 0) return Matrix(0, spillover.matrix.rows());
   const Eigen::ColPivHouseholderQR<Matrix> factors(spillover.matrix.transpose());
   if (factors.rank() < spillover.matrix.rows()) {
     throw BadData(fmt::format("{}: the spillover matrix of {} cannot be undone: its rank is {} of {}", file.source,
@@ -112,6 +113,7 @@ void compensate(FcsFile& file) {
     throw BadData(
         fmt::format("{}: there is no spillover matrix ($SPILLOVER, SPILL or $COMP) to compensate with", file.source));
   }
+  if (file.events.rows() == 0) return;
   const Matrix signals = unmixed(file, *spillover);
   for (std::size_t at = 0; at < spillover->dyes.size(); ++at) {
     file.events.col(file.channel(spillover->dyes[at])) = signals.col(static_cast<Index>(at));

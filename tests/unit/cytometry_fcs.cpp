@@ -295,6 +295,14 @@ TEST(Compensation, undoes_what_spillover_did) {
   EXPECT_TRUE(file.events.isApprox(truth, 1e-12));
 }
 
+TEST(Compensation, a_file_without_events_has_nothing_to_undo) {
+  FcsFile file = events_of(Matrix(0, 2));
+  file.keywords = {{"$SPILLOVER", "2,C1,C2,1,0.25,0.1,1"}};
+  compensate(file);
+  EXPECT_EQ(unmixed(file, *spillover_of(file)).cols(), 2);
+  EXPECT_EQ(file.events.rows(), 0);
+}
+
 TEST(Compensation, matrices_that_mean_nothing_are_refused) {
   const auto with = [](const std::string& value) {
     FcsFile file = events_of(Matrix::Ones(2, 2));
