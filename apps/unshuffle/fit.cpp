@@ -207,7 +207,9 @@ Command add_fit(CLI::App& root) {
       "  unshuffle fit wages.csv people.csv --response wage --robust --unmatched 0.1 --group city=town \\\n"
       "      --out fit.json --pairs pairs.csv\n\n"
       "The same by another method, to compare; unshuffle compare tries several at once\n"
-      "  unshuffle fit wages.csv people.csv --response wage --method am --starts 20");
+      "  unshuffle fit wages.csv people.csv --response wage --method am --starts 20\n\n"
+      "Cytometry: one channel from the others, cells sorted by gates\n"
+      "  unshuffle fit cells.fcs --response FITC-A --transform asinh:150 --gates gates.xml --group gates");
   return {app, [command] { return run(*command); }};
 }
 
