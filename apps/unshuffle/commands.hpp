@@ -19,5 +19,6 @@ Command add_simulate(CLI::App& root);
 Command add_gradient(CLI::App& root);
 Command add_gate(CLI::App& root);
 Command add_info(CLI::App& root);
+Command add_reproduce(CLI::App& root);
 
 }  // namespace unshuffle::app
