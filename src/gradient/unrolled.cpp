@@ -17,10 +17,13 @@ namespace unshuffle {
 
 namespace {
 
+// Below this many entries waking threads costs more than the exponentials.
+constexpr Index worth_a_thread = 1 << 15;
+
 /// ε LSE_i((potential_i - C_ij)/ε) of every column j.
 Vector soft_maximum(const Matrix& cost, const Vector& potential, double epsilon) {
   Vector result(cost.cols());
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (cost.size() > worth_a_thread)
   for (Index j = 0; j < cost.cols(); ++j) {
     const Eigen::ArrayXd entry = (potential - cost.col(j)).array() / epsilon;
     const double largest = entry.maxCoeff();
@@ -32,7 +35,7 @@ Vector soft_maximum(const Matrix& cost, const Vector& potential, double epsilon)
 /// adjoint.col(j) += by_column(j)·K_j and the sums Σ_j by_column(j) K_ij, with K_ij = exp((ξ_i + ζ_j - C_ij)/ε)/scale_j.
 Vector spread_back(const Matrix& cost, const Vector& xi, const Vector& zeta, const Vector& scale,
                    const Vector& by_column, double epsilon, Matrix& adjoint) {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (cost.size() > worth_a_thread)
   for (Index j = 0; j < cost.cols(); ++j) {
     const double factor = by_column(j) / scale(j);
     adjoint.col(j).array() = factor * ((xi - cost.col(j)).array() / epsilon + zeta(j) / epsilon).exp();

@@ -70,7 +70,9 @@ class ExpectationMaximisation {
                           const Tick& tick)
       : input_(input), rows_(rows), w_(start.parameters), index_(index), hard_(hard), tick_(tick) {
     result_.candidate.start = start.kind;
-    const Links first = input.options.row_hint ? links_in_order(input.problem) : rows.best(w_);
+    // Row order is where σ² can be read from; a start that knows σ² had better begin where few exchanges are needed.
+    const bool in_order = input.options.row_hint && !(start.noise_sd > 0);
+    const Links first = in_order ? links_in_order(input.problem) : rows.best(w_);
     for (int chain = 0; chain < input.options.em_chains; ++chain) {
       const auto stream = (1ULL << 44U) + std::uint64_t(index) * 4096 + std::uint64_t(chain);
       chains_.emplace_back(rows.blocks(), first, RandomStream(input.options.seed, stream));
