@@ -142,21 +142,20 @@ nlohmann::ordered_json to_json(const Row& row, const std::vector<std::string>& n
 }
 
 std::string to_csv(const std::vector<Row>& rows) {
-  std::string out = "method,status,coefficient_error,test_error,objective,objective_name,transport_cost,seconds,message\n";
+  std::string out =
+      "method,status,coefficient_error,test_error,objective,objective_name,transport_cost,seconds,message\n";
   const auto number = [](std::optional<double> value) {
     std::string text;
     if (value && std::isfinite(*value)) append_number(text, *value);
     return text;
   };
   for (const Row& row : rows) {
-    const auto of_fit = [&](double Fit::* member) {
-      return row.fit ? number((*row.fit).*member) : std::string();
-    };
-    out += fmt::format("{},{},{},{},{},{},{},{},{}\n", name_of(row.method),
-                       row.fit ? name_of(row.fit->status) : "failed", number(row.coefficient_error),
-                       number(row.test_error), of_fit(&Fit::objective), row.fit ? row.fit->objective_name : "",
-                       of_fit(&Fit::transport_cost), number(row.seconds),
-                       csv_field(row.fit ? row.fit->message : row.reason));
+    const auto of_fit = [&](double Fit::*member) { return row.fit ? number((*row.fit).*member) : std::string(); };
+    out +=
+        fmt::format("{},{},{},{},{},{},{},{},{}\n", name_of(row.method), row.fit ? name_of(row.fit->status) : "failed",
+                    number(row.coefficient_error), number(row.test_error), of_fit(&Fit::objective),
+                    row.fit ? row.fit->objective_name : "", of_fit(&Fit::transport_cost), number(row.seconds),
+                    csv_field(row.fit ? row.fit->message : row.reason));
   }
   return out;
 }

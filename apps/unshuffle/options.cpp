@@ -233,7 +233,8 @@ void require_memory(const Problem& problem, const Model& bound, const FitOptions
   const bool dense_method = std::any_of(methods.begin(), methods.end(), [&](const MethodInfo& info) {
     return info.method == options.method && info.dense;
   });
-  const bool sorted = !dense_method && options.backend != Backend::dense && problem.outputs() == 1 && bound.additive() != nullptr;
+  const bool sorted =
+      !dense_method && options.backend != Backend::dense && problem.outputs() == 1 && bound.additive() != nullptr;
   if (sorted) return;
   double entries = 0;
   for (const Block& block : blocks_of(problem)) {
@@ -243,10 +244,10 @@ void require_memory(const Problem& problem, const Model& bound, const FitOptions
   const double needed = 6.0 * 8.0 * entries;
   const double available = free_memory_bytes();
   if (needed <= available) return;
-  throw SystemFailure(
-      fmt::format("{} × {} rows need about {:.1f} GB on the dense backend and {:.1f} GB are free; use one response and "
-                  "an additive model (sorted backend) with a method that has no matrix of all pairs, or groups with --group",
-                  problem.responses(), problem.features(), needed / 1e9, available / 1e9));
+  throw SystemFailure(fmt::format(
+      "{} × {} rows need about {:.1f} GB on the dense backend and {:.1f} GB are free; use one response and "
+      "an additive model (sorted backend) with a method that has no matrix of all pairs, or groups with --group",
+      problem.responses(), problem.features(), needed / 1e9, available / 1e9));
 }
 
 }  // namespace unshuffle::app

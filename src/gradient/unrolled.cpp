@@ -1,7 +1,8 @@
 // Forward, l = 1 .. L, from ζ⁰ = 0:
 //   ξˡ_i = ε(log a_i - LSE_j((ζˡ⁻¹_j - C_ij)/ε)),     ζˡ_j = ε(log b_j - LSE_i((ξˡ_i - C_ij)/ε)),
 //   Γ_ij = exp((ξᴸ_i + ζᴸ_j - C_ij)/ε),               F = Σ Γ_ij C_ij.
-// Reverse. The last line gives C̄ = Γ(1 - C/ε), ξ̄ᴸ = (ΓC/ε)1, ζ̄ᴸ = (ΓC/ε)ᵀ1. The derivative of a log-sum-exp is a softmax:
+// Reverse. The last line gives C̄ = Γ(1 - C/ε), ξ̄ᴸ = (ΓC/ε)1, ζ̄ᴸ = (ΓC/ε)ᵀ1. The derivative of a log-sum-exp is a
+// softmax:
 //   dζˡ_j = -Σ_i P_ij (dξˡ_i - dC_ij),  P_ij = exp((ξˡ_i + ζˡ_j - C_ij)/ε)/b_j,    columns of P sum to one,
 //   dξˡ_i = -Σ_j Q_ij (dζˡ⁻¹_j - dC_ij), Q_ij = exp((ξˡ_i + ζˡ⁻¹_j - C_ij)/ε)/a_i,  rows of Q sum to one,
 // so, going back,  C̄ += P diag(ζ̄), ξ̄ -= P ζ̄;  C̄ += diag(ξ̄) Q, ζ̄ = -Qᵀ ξ̄, ξ̄ = 0.
@@ -32,7 +33,8 @@ Vector soft_maximum(const Matrix& cost, const Vector& potential, double epsilon)
   return result;
 }
 
-/// adjoint.col(j) += by_column(j)·K_j and the sums Σ_j by_column(j) K_ij, with K_ij = exp((ξ_i + ζ_j - C_ij)/ε)/scale_j.
+/// adjoint.col(j) += by_column(j)·K_j and the sums Σ_j by_column(j) K_ij, with K_ij = exp((ξ_i + ζ_j -
+/// C_ij)/ε)/scale_j.
 Vector spread_back(const Matrix& cost, const Vector& xi, const Vector& zeta, const Vector& scale,
                    const Vector& by_column, double epsilon, Matrix& adjoint) {
 #pragma omp parallel for schedule(static) if (cost.size() > worth_a_thread)
@@ -77,8 +79,7 @@ UnrolledSinkhorn unrolled_sinkhorn(const MatrixRef& given, const VectorRef& row_
   (void)spread_back(cost, xi.col(iterations - 1), zeta.col(iterations), Vector::Ones(b.size()), Vector::Ones(b.size()),
                     epsilon, plan);
   made.transport_cost = plan.cwiseProduct(cost).sum();
-  made.marginal_error =
-      (plan.rowwise().sum() - a).lpNorm<1>() + (plan.colwise().sum().transpose() - b).lpNorm<1>();
+  made.marginal_error = (plan.rowwise().sum() - a).lpNorm<1>() + (plan.colwise().sum().transpose() - b).lpNorm<1>();
   made.weights = plan.cwiseProduct((1 - cost.array() / epsilon).matrix());
   Vector xi_bar = plan.cwiseProduct(cost).rowwise().sum() / epsilon;
   Vector zeta_bar = plan.cwiseProduct(cost).colwise().sum().transpose() / epsilon;

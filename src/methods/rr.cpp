@@ -16,14 +16,14 @@ namespace {
 Vector sizes(const Matrix& residual) { return residual.rowwise().norm(); }
 
 double huber_loss(const Vector& size, double threshold, const Vector& row_weights) {
-  const Vector loss = size.unaryExpr(
-      [&](double r) { return r <= threshold ? r * r : 2 * threshold * r - threshold * threshold; });
+  const Vector loss =
+      size.unaryExpr([&](double r) { return r <= threshold ? r * r : 2 * threshold * r - threshold * threshold; });
   return row_weights.size() > 0 ? row_weights.dot(loss) : loss.sum();
 }
 
-/// Standard deviation of one output of Gaussian residuals whose sizes have this first quartile: the median would already
-/// be an outlier's when half of the links are wrong. Exact for one output, within 2 % for more (the quartile of χ with o
-/// degrees of freedom, Wilson & Hilferty 1931).
+/// Standard deviation of one output of Gaussian residuals whose sizes have this first quartile: the median would
+/// already be an outlier's when half of the links are wrong. Exact for one output, within 2 % for more (the quartile of
+/// χ with o degrees of freedom, Wilson & Hilferty 1931).
 double noise_from_quartile(Vector size, Index outputs) {
   const auto quarter = size.begin() + size.size() / 4;
   std::nth_element(size.begin(), quarter, size.end());

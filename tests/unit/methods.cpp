@@ -1,5 +1,5 @@
-// Every comparison method: a case it solves, a case it is known to fail, the symmetries it must have, and agreement with
-// independent programs.
+// Every comparison method: a case it solves, a case it is known to fail, the symmetries it must have, and agreement
+// with independent programs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -487,7 +487,9 @@ INSTANTIATE_TEST_SUITE_P(Methods, ReorderedTogether, testing::Values(Method::ls,
 TEST(Methods, every_method_gives_the_same_answer_for_any_number_of_threads) {
   const Simulation simulation = sensing(60, 2, 0.3, 100, 19);
   Problem problem = simulation.problem;
-  problem.known = {{3, simulation.permutation[3]}, {8, simulation.permutation[8]}, {9, simulation.permutation[9]},
+  problem.known = {{3, simulation.permutation[3]},
+                   {8, simulation.permutation[8]},
+                   {9, simulation.permutation[9]},
                    {20, simulation.permutation[20]}};
   for (const MethodInfo& info : known_methods()) {
     FitOptions options = by(info.method, true);
