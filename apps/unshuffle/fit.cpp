@@ -163,6 +163,9 @@ void print(const FitCommand& command, const Fit& fit, const FitContext& context)
 int run(const FitCommand& command) {
   FitOptions options = to_options(command);
   const auto model = make_model(command.method.model, !command.method.no_intercept);
+  if (!command.search.known.empty() && !command.search.truth.empty()) {
+    throw InvalidInput("--known and --truth both say which rows belong together; give one of them");
+  }
   for (const std::string& path : {command.out, command.pairs, command.trace}) {
     if (!path.empty()) require_writable(path);
   }

@@ -249,7 +249,8 @@ void require_memory(const Problem& problem, const Model& bound, const FitOptions
   const bool dense_method = std::any_of(methods.begin(), methods.end(), [&](const MethodInfo& info) {
     return info.method == options.method && info.dense;
   });
-  const bool sorted = !dense_method && options.backend != Backend::dense && problem.outputs() == 1 && bound.additive() != nullptr;
+  const bool sorted =
+      !dense_method && options.backend != Backend::dense && problem.outputs() == 1 && bound.additive() != nullptr;
   if (sorted) return;
   double entries = 0;
   for (const Block& block : blocks_of(problem)) {

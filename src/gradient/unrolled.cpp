@@ -1,7 +1,8 @@
 // Forward, l = 1 .. L, from ζ⁰ = 0:
 //   ξˡ_i = ε(log a_i - LSE_j((ζˡ⁻¹_j - C_ij)/ε)),     ζˡ_j = ε(log b_j - LSE_i((ξˡ_i - C_ij)/ε)),
 //   Γ_ij = exp((ξᴸ_i + ζᴸ_j - C_ij)/ε),               F = Σ Γ_ij C_ij.
-// Reverse. The last line gives C̄ = Γ(1 - C/ε), ξ̄ᴸ = (ΓC/ε)1, ζ̄ᴸ = (ΓC/ε)ᵀ1. The derivative of a log-sum-exp is a softmax:
+// Reverse. The last line gives C̄ = Γ(1 - C/ε), ξ̄ᴸ = (ΓC/ε)1, ζ̄ᴸ = (ΓC/ε)ᵀ1. The derivative of a log-sum-exp is a
+// softmax:
 //   dζˡ_j = -Σ_i P_ij (dξˡ_i - dC_ij),  P_ij = exp((ξˡ_i + ζˡ_j - C_ij)/ε)/b_j,    columns of P sum to one,
 //   dξˡ_i = -Σ_j Q_ij (dζˡ⁻¹_j - dC_ij), Q_ij = exp((ξˡ_i + ζˡ⁻¹_j - C_ij)/ε)/a_i,  rows of Q sum to one,
 // so, going back,  C̄ += P diag(ζ̄), ξ̄ -= P ζ̄;  C̄ += diag(ξ̄) Q, ζ̄ = -Qᵀ ξ̄, ξ̄ = 0.
@@ -18,10 +19,13 @@ namespace unshuffle {
 
 namespace {
 
+// Below this many entries waking threads costs more than the exponentials.
+constexpr Index worth_a_thread = 1 << 15;
+
 /// ε LSE_i((potential_i - C_ij)/ε) of every column j.
 Vector soft_maximum(const Matrix& cost, const Vector& potential, double epsilon) {
   Vector result(cost.cols());
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (cost.size() > worth_a_thread)
   for (Index j = 0; j < cost.cols(); ++j) {
     const Eigen::ArrayXd entry = (potential - cost.col(j)).array() / epsilon;
     const double largest = entry.maxCoeff();
@@ -33,7 +37,7 @@ Vector soft_maximum(const Matrix& cost, const Vector& potential, double epsilon)
 /// exp((ξ_i + ζ_j - C_ij)/ε)/scale_j: the softmax behind a half step.
 Matrix softmax(const Matrix& cost, const Vector& xi, const Vector& zeta, const Vector& scale, double epsilon) {
   Matrix result(cost.rows(), cost.cols());
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (cost.size() > worth_a_thread)
   for (Index j = 0; j < cost.cols(); ++j) {
     result.col(j) = ((xi - cost.col(j)).array() / epsilon + zeta(j) / epsilon).exp() / scale(j);
   }
@@ -78,8 +82,7 @@ UnrolledSinkhorn unrolled_sinkhorn(const MatrixRef& given, const VectorRef& row_
   UnrolledSinkhorn made;
   const Matrix plan = softmax(cost, xi.col(iterations - 1), zeta.col(iterations), Vector::Ones(b.size()), epsilon);
   made.transport_cost = plan.cwiseProduct(cost).sum();
-  made.marginal_error =
-      (plan.rowwise().sum() - a).lpNorm<1>() + (plan.colwise().sum().transpose() - b).lpNorm<1>();
+  made.marginal_error = (plan.rowwise().sum() - a).lpNorm<1>() + (plan.colwise().sum().transpose() - b).lpNorm<1>();
   made.weights = plan.cwiseProduct((1 - cost.array() / epsilon).matrix());
   Vector xi_bar = plan.cwiseProduct(cost).rowwise().sum() / epsilon;
   Vector zeta_bar = plan.cwiseProduct(cost).colwise().sum().transpose() / epsilon;

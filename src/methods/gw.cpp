@@ -120,13 +120,13 @@ Estimate estimate_sliced_gw(const MethodInput& input) {
   std::uint64_t stream = 1ULL << 46U;
   for (const Block& block : rows.blocks()) {
     if (block.response_rows.size() != block.feature_rows.size()) {
-      throw InvalidInput(fmt::format("sliced-gw needs as many responses as features in every group; {} and {} were given",
-                                     block.response_rows.size(), block.feature_rows.size()));
+      throw InvalidInput(
+          fmt::format("sliced-gw needs as many responses as features in every group; {} and {} were given",
+                      block.response_rows.size(), block.feature_rows.size()));
     }
-    const std::vector<Index> partner =
-        sliced_alignment(response_side(input.problem, block.response_rows),
-                         input.problem.z(block.feature_rows, Eigen::all), input.options.gw_slices,
-                         RandomStream(input.options.seed, stream++));
+    const std::vector<Index> partner = sliced_alignment(
+        response_side(input.problem, block.response_rows), input.problem.z(block.feature_rows, Eigen::all),
+        input.options.gw_slices, RandomStream(input.options.seed, stream++));
     for (std::size_t k = 0; k < partner.size(); ++k) {
       append(links, {{block.response_rows[k]}, {block.feature_rows[std::size_t(partner[k])]}});
     }

@@ -8,8 +8,9 @@ namespace unshuffle {
 namespace {
 
 constexpr std::array entries{
-    MethodEntry{{Method::robot, "robot", "descent on the transport cost by its exact gradient; every row has a partner"},
-                estimate_robot},
+    MethodEntry{
+        {Method::robot, "robot", "descent on the transport cost by its exact gradient; every row has a partner"},
+        estimate_robot},
     MethodEntry{{Method::robot_robust, "robot-robust", "the same where rows may stay without a partner"},
                 estimate_robot},
     MethodEntry{{Method::robot_unrolled, "robot-unrolled",
@@ -25,8 +26,9 @@ constexpr std::array entries{
     MethodEntry{{Method::rs, "rs", "random sample consensus over small sets of rows"}, estimate_rs},
     MethodEntry{{Method::sliced_gw, "sliced-gw", "links from sliced Gromov-Wasserstein alignment, then regression"},
                 estimate_sliced_gw},
-    MethodEntry{{Method::sinkhorn_gw, "sinkhorn-gw", "links from entropic Gromov-Wasserstein alignment, then regression", true},
-                estimate_sinkhorn_gw},
+    MethodEntry{
+        {Method::sinkhorn_gw, "sinkhorn-gw", "links from entropic Gromov-Wasserstein alignment, then regression", true},
+        estimate_sinkhorn_gw},
 };
 
 }  // namespace

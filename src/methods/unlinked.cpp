@@ -102,9 +102,10 @@ Estimate regression_on(const MethodInput& input, const UnlinkedRows& rows, const
 
 void require_rows_in_order(const MethodInput& input, std::string_view method) {
   if (input.problem.responses() == input.problem.features()) return;
-  throw InvalidInput(fmt::format("{} takes rows as linked in the order given, so it needs tables of equal length; {} and "
-                                 "{} rows were given",
-                                 method, input.problem.responses(), input.problem.features()));
+  throw InvalidInput(
+      fmt::format("{} takes rows as linked in the order given, so it needs tables of equal length; {} and "
+                  "{} rows were given",
+                  method, input.problem.responses(), input.problem.features()));
 }
 
 void require_linear_model(const MethodInput& input, std::string_view method) {

@@ -15,8 +15,8 @@ class UnlinkedRows {
   [[nodiscard]] const std::vector<Block>& blocks() const { return blocks_; }
   [[nodiscard]] const TwoTables& tables() const { return tables_; }
 
-  /// The pairs of least Σ|y - f|² at w, block by block, as many as possible: sorted for one output and an additive model,
-  /// else by optimal assignment.
+  /// The pairs of least Σ|y - f|² at w, block by block, as many as possible: sorted for one output and an additive
+  /// model, else by optimal assignment.
   [[nodiscard]] Links best(const VectorRef& w) const;
 
   /// The same among some rows of one block.

@@ -136,6 +136,17 @@ class Success(Case):
                 self.assertAlmostEqual(fit["coefficients"]["b"], -3, delta=0.05)
                 self.assertLess(fit["std_errors"]["b"], 0.05)
 
+    def test_known_pairs_that_make_no_sense_are_bad_data(self):
+        self.make_sample()
+        fit = ("fit", "r.csv", "f.csv", "--response", "y", "--quiet", "--known", "k.csv")
+        self.refuse(3, *fit, says="k.csv: cannot be opened")
+        self.write("k.csv", "response_row,feature_row\n0,one\n")
+        self.refuse(3, *fit, says='column "feature_row" holds "one"; a row number from 0 was expected')
+        self.write("k.csv", "response_row,feature_row\n0,80\n")
+        self.refuse(3, *fit, says="has no row 80; 0 to 79 was expected")
+        self.write("k.csv", "response_row,feature_row\n0,1\n0,2\n")
+        self.refuse(3, *fit, says="is already in another pair")
+
     def test_compare_tells_of_every_method_and_why_one_cannot_run(self):
         self.succeed("simulate", "sensing", "--n", 120, "--dim-z", 2, "--shuffle", 0.3, "--snr", 100, "--mean", 1, "--out",
                      "s")
@@ -312,7 +323,6 @@ class BadUsage(Case):
 
     def test_what_this_version_does_not_have_is_refused(self):
         self.refuse_fit("--method", "auto", says="auto")
-        self.refuse_fit("--known", "pairs.csv", says="--known")
         self.refuse_fit("--report", "report.html", says="--report")
 
     def test_missing_response(self):
@@ -344,7 +354,9 @@ class BadUsage(Case):
         self.refuse_fit("--batch", "10", says="--batch has a meaning with --optimizer momentum or adam, or am --am-step gradient, only")
         self.refuse_fit("--rs-samples", "10", says="--rs-samples has a meaning with --method rs only")
         self.refuse_fit("--optimizer", "lbfgs", "--method", "am", says="--optimizer has a meaning with the robot methods only")
-        self.refuse_fit("--method", "oracle", says="oracle needs known pairs")
+        self.refuse_fit("--method", "oracle", "--quiet", says="oracle needs known pairs")
+        self.refuse_fit("--method", "robot", "--truth", "t.json", says="--truth has a meaning with --method oracle only")
+        self.refuse_fit("--method", "oracle", "--truth", "t.json", "--known", "k.csv", says="give one of them")
         self.refuse_fit("--robust", "--method", "robot", says="--robust contradicts --method robot")
 
 

@@ -16,8 +16,8 @@ struct Colour {
 struct Curve {
   std::string label;
   Colour colour;
-  std::vector<double> x, y;
-  std::vector<double> low, high;  ///< Empty, or one range per point.
+  std::vector<double> x{}, y{};
+  std::vector<double> low{}, high{};  ///< Empty, or one range per point.
   bool line = true;
   bool marks = true;
   bool dashed = false;
@@ -36,18 +36,18 @@ struct Segment {
 };
 
 struct Panel {
-  std::string title, x_label, y_label;
+  std::string title{}, x_label{}, y_label{};
   bool log_x = false, log_y = false;
-  std::vector<std::string> categories;  ///< Names of x = 0, 1, ...; empty: x is a number.
-  std::vector<Curve> curves;
-  std::vector<HeatMap> heat;  ///< None or one.
-  std::vector<Segment> segments;
+  std::vector<std::string> categories{};  ///< Names of x = 0, 1, ...; empty: x is a number.
+  std::vector<Curve> curves{};
+  std::vector<HeatMap> heat{};  ///< None or one.
+  std::vector<Segment> segments{};
 };
 
 struct Figure {
   std::string title;
   int columns = 2;
-  std::vector<Panel> panels;
+  std::vector<Panel> panels{};
 };
 
 /// Writes stem.png and stem.svg; each appears whole or not at all.

@@ -45,7 +45,7 @@ Measurements measure(const Settings& settings) {
   // Rows follow the response; columns are placed by what they truly belong to.
   const std::vector<Index> response_rank = ranks(problem.y.col(0)), feature_rank = ranks(truth * problem.z.col(0));
   Measurements all;
-  for (const std::string& start : {"good", "poor"}) {
+  for (const std::string start : {"good", "poor"}) {
     FitOptions options;
     options.start_kind = StartKind::user;
     options.start = Vector::Constant(1, (start == "good" ? 0.7 : -0.2) * truth);

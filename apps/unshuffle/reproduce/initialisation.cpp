@@ -25,7 +25,7 @@ Measurements measure(const Settings& settings) {
   std::vector<Task> tasks;
   for (int draw = 0; draw < settings.repetitions(); ++draw) {
     for (int start = 0; start < starts; ++start) {
-      for (const std::string& method : {"am", "robot"}) {
+      for (const std::string method : {"am", "robot"}) {
         tasks.push_back([=, seed = settings.seed + std::uint64_t(draw)]() -> Measurements {
           const Sample sample = sample_of({.design = Design::sensing, .shuffle = 1, .seed = seed});
           FitOptions options;
@@ -78,7 +78,7 @@ Shown show(const Measurements& all) {
   shown.figure = {.title = "Ten random starts, all rows shuffled, n = 1000, five features", .columns = 2};
   for (const auto& [quantity, label] : {std::pair{"residual", "training residual per row"}, {"relative_error", "relative test error"}}) {
     Panel panel{.title = label, .x_label = "percentile of the starts", .y_label = label, .log_y = true};
-    for (const std::string& method : {"am", "robot"}) panel.curves.push_back(percentiles(all, method, quantity));
+    for (const std::string method : {"am", "robot"}) panel.curves.push_back(percentiles(all, method, quantity));
     shown.figure.panels.push_back(std::move(panel));
   }
   const double robot = share_below_one(all, "robot"), am = share_below_one(all, "am");

@@ -27,7 +27,7 @@ Measurements measure(const Settings& settings) {
 Shown show(const Measurements& all) {
   Shown shown;
   shown.figure = four_panels_figure(all, "Linear model, two platforms, all rows shuffled", "relative test error");
-  for (const std::string& against : {"ls", "em", "sliced-gw", "sinkhorn-gw"}) {
+  for (const std::string against : {"ls", "em", "sliced-gw", "sinkhorn-gw"}) {
     const Contest result = contest(all, "robot", against, "relative_error");
     shown.claims.push_back({fmt::format("ROBOT outperforms {}.", against), result.won == result.settings,
                             fmt::format("Better in {} of {} settings{}.", result.won, result.settings,

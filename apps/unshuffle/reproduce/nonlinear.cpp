@@ -69,7 +69,7 @@ Measurements measure(const Settings& settings) {
 Shown show(const Measurements& all) {
   Shown shown;
   shown.figure = four_panels_figure(all, "Sum of sines, two platforms, all rows shuffled", "test transport cost / spread");
-  for (const std::string& against : {"robot", "ls"}) {
+  for (const std::string against : {"robot", "ls"}) {
     const Contest result = contest(all, "robot-robust", against, "relative_error");
     shown.claims.push_back({fmt::format("ROBOT-robust consistently outperforms {}.", against == "ls" ? "LS" : "ROBOT"),
                             result.won == result.settings,

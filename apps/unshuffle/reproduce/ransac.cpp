@@ -13,7 +13,7 @@ Measurements measure(const Settings& settings) {
   for (const double mean : {0.0, 1.0}) {
     for (const double shuffle : {0.25, 0.5, 0.75}) {
       for (int run = 0; run < settings.repetitions(); ++run) {
-        for (const std::string& method : {"rs", "rs + robot", "robot"}) {
+        for (const std::string method : {"rs", "rs + robot", "robot"}) {
           FitOptions options;
           options.row_hint = true;
           options.threads = 1;

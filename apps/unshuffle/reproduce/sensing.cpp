@@ -52,7 +52,7 @@ Shown show(const Measurements& all) {
     panel.log_x = !over_dimension;
     shown.figure.panels.push_back(std::move(panel));
   }
-  for (const std::string& baseline : {"ls", "am", "em", "rr", "rs"}) {
+  for (const std::string baseline : {"ls", "am", "em", "rr", "rs"}) {
     const Contest result = contest(all, "robot", baseline, "relative_error");
     shown.claims.push_back({fmt::format("ROBOT is better than {} in all settings.", baseline),
                             result.won == result.settings,
