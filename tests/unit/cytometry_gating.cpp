@@ -1,8 +1,10 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
 
+#include "support/complaint.hpp"
 #include "unshuffle/cytometry/gating.hpp"
 #include "unshuffle/error.hpp"
 
@@ -34,12 +36,7 @@ std::vector<bool> members(const std::string& body, const FcsFile& file) {
 }
 
 std::string complaint(const std::string& content) {
-  try {
-    (void)parse_gating_ml(content, "g.xml");
-  } catch (const BadData& error) {
-    return error.what();
-  }
-  return "";
+  return unshuffle::complaint([&] { (void)parse_gating_ml(content, "g.xml"); });
 }
 
 using Bools = std::vector<bool>;
@@ -58,8 +55,7 @@ TEST(Gating, a_range_holds_its_lower_end_and_not_its_upper) {
 std::string polygon(const std::vector<std::pair<int, int>>& vertices) {
   std::string out = "<g:PolygonGate g:id=\"p\">" + on("A") + on("B");
   for (const auto& [x, y] : vertices) {
-    out += "<g:vertex><g:coordinate d:value=\"" + std::to_string(x) + "\"/><g:coordinate d:value=\"" +
-           std::to_string(y) + "\"/></g:vertex>";
+    out += fmt::format("<g:vertex><g:coordinate d:value=\"{}\"/><g:coordinate d:value=\"{}\"/></g:vertex>", x, y);
   }
   return out + "</g:PolygonGate>";
 }
@@ -120,7 +116,7 @@ TEST(Gating, a_child_is_within_its_parent) {
 TEST(Gating, a_chain_of_many_parents_is_no_trouble) {
   std::string body;
   for (int at = 20000; at > 0; --at) {
-    body += range("g" + std::to_string(at), "A", "g:min=\"1\"", "g:parent_id=\"g" + std::to_string(at - 1) + "\"");
+    body += range(fmt::format("g{}", at), "A", "g:min=\"1\"", fmt::format("g:parent_id=\"g{}\"", at - 1));
   }
   body += range("g0", "A", "g:max=\"3\"");
   const GateSet gates = parse_gating_ml(document(body), "g.xml");
