@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 
@@ -63,6 +65,16 @@ std::string polygon(const std::vector<std::pair<int, int>>& vertices) {
 TEST(Gating, a_polygon_holds_its_outline) {
   const FcsFile file = points((Matrix(6, 2) << 2, 2, 0, 0, 4, 2, 2, 4, 5, 2, -1, 4).finished());
   EXPECT_EQ(members(polygon({{0, 0}, {4, 0}, {4, 4}, {0, 4}}), file), (Bools{true, true, true, true, false, false}));
+}
+
+TEST(Gating, points_on_a_slanted_edge_are_inside_whatever_their_digits) {
+  const std::string triangle = polygon({{5, 5}, {500, 5}, {500, 500}});
+  Matrix diagonal(400, 2);
+  for (Index row = 0; row < diagonal.rows(); ++row) {
+    diagonal.row(row).setConstant(std::pow(10.0, 4.0 * static_cast<double>(row + 200) / 1024));
+  }
+  const Bools inside = members(triangle, points(diagonal));
+  EXPECT_EQ(std::count(inside.begin(), inside.end(), true), 400);
 }
 
 TEST(Gating, a_polygon_that_crosses_itself_is_even_odd) {
