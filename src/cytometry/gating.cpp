@@ -90,6 +90,14 @@ Inside inside(const RectangleGate& gate, Values& values, Index events) {
   return result;
 }
 
+/// a·b - c·d after Kahan: zero whenever the products are equal, which the plain expression is not where the compiler
+/// fuses one of them with the difference.
+double difference_of_products(double a, double b, double c, double d) {
+  const double product = c * d;
+  const double lost = std::fma(-c, d, product);
+  return std::fma(a, b, -product) + lost;
+}
+
 /// Even-odd: a ray to the right crosses the outline an odd number of times; each edge holds its lower end but not its
 /// upper one, so that a vertex counts once. A point on an edge (cross product 0, within its box) is inside.
 bool in_polygon(double x, double y, const Matrix& vertices) {
@@ -99,7 +107,7 @@ bool in_polygon(double x, double y, const Matrix& vertices) {
     const double y1 = vertices(before, 1);
     const double x2 = vertices(at, 0);
     const double y2 = vertices(at, 1);
-    const double cross = (x2 - x1) * (y - y1) - (y2 - y1) * (x - x1);
+    const double cross = difference_of_products(x2 - x1, y - y1, y2 - y1, x - x1);
     const bool in_box =
         std::min(x1, x2) <= x && x <= std::max(x1, x2) && std::min(y1, y2) <= y && y <= std::max(y1, y2);
     if (cross == 0 && in_box) return true;

@@ -188,8 +188,8 @@ nlohmann::ordered_json truth_of(const ShuffledEvents& events) {
   truth["design"] = "cytometry";
   truth["model"] = "linear";
   truth["coefficients_from"] = events.drawn ? "the events were drawn with them" : "least squares on linked events";
-  auto& coefficients = truth["coefficients"] = nlohmann::ordered_json::object();
-  auto& units = truth["units"] = nlohmann::ordered_json::object();
+  nlohmann::ordered_json coefficients;
+  nlohmann::ordered_json units;
   const auto unit = [](double mean, double sd) { return nlohmann::ordered_json{{"mean", mean}, {"sd", sd}}; };
   for (std::size_t at = 0; at < events.problem.z_names.size(); ++at) {
     const auto column = static_cast<Index>(at);
@@ -197,7 +197,9 @@ nlohmann::ordered_json truth_of(const ShuffledEvents& events) {
     units[events.problem.z_names[at]] = unit(events.z_unit(0, column), events.z_unit(1, column));
   }
   units[events.problem.y_names[0]] = unit(events.y_unit[0], events.y_unit[1]);
+  truth["coefficients"] = std::move(coefficients);
   truth["intercept"] = events.intercept;
+  truth["units"] = std::move(units);
   truth["oracle_test_error"] = least_squares_test_error(events, true);
   truth["ls_test_error"] = least_squares_test_error(events, false);
   truth["permutation"] = events.permutation;

@@ -19,7 +19,7 @@ struct FcsBuilder {
   int channels = 0;
 
   FcsBuilder& channel(const std::string& name, int bits, const std::string& range) {
-    const std::string prefix = "$P" + std::to_string(++channels);
+    const std::string prefix = fmt::format("$P{}", ++channels);
     keywords[prefix + "N"] = name;
     keywords[prefix + "B"] = std::to_string(bits);
     keywords[prefix + "R"] = range;

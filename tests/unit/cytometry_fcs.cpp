@@ -1,12 +1,13 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <bit>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <nlohmann/json.hpp>
 
+#include "support/complaint.hpp"
 #include "support/fcs_builder.hpp"
 #include "unshuffle/cytometry/compensation.hpp"
 #include "unshuffle/cytometry/event_table.hpp"
@@ -16,16 +17,9 @@
 namespace unshuffle::cytometry {
 namespace {
 
-FcsFile parse(const FcsBuilder& builder) { return parse_fcs(builder.content(), "t.fcs"); }
+using unshuffle::complaint;
 
-std::string complaint(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const BadData& error) {
-    return error.what();
-  }
-  return "";
-}
+FcsFile parse(const FcsBuilder& builder) { return parse_fcs(builder.content(), "t.fcs"); }
 
 std::string complaint(const FcsBuilder& builder) {
   return complaint([&] { (void)parse(builder); });
@@ -254,7 +248,7 @@ FcsFile events_of(const Matrix& values) {
   file.source = "t.fcs";
   file.events = values;
   for (Index at = 0; at < values.cols(); ++at)
-    file.channels.push_back({.name = "C" + std::to_string(at + 1), .range = 1024});
+    file.channels.push_back({.name = fmt::format("C{}", at + 1), .range = 1024});
   return file;
 }
 

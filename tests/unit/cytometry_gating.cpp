@@ -1,8 +1,12 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 
+#include "support/complaint.hpp"
 #include "unshuffle/cytometry/gating.hpp"
 #include "unshuffle/error.hpp"
 
@@ -34,12 +38,7 @@ std::vector<bool> members(const std::string& body, const FcsFile& file) {
 }
 
 std::string complaint(const std::string& content) {
-  try {
-    (void)parse_gating_ml(content, "g.xml");
-  } catch (const BadData& error) {
-    return error.what();
-  }
-  return "";
+  return unshuffle::complaint([&] { (void)parse_gating_ml(content, "g.xml"); });
 }
 
 using Bools = std::vector<bool>;
@@ -58,8 +57,7 @@ TEST(Gating, a_range_holds_its_lower_end_and_not_its_upper) {
 std::string polygon(const std::vector<std::pair<int, int>>& vertices) {
   std::string out = "<g:PolygonGate g:id=\"p\">" + on("A") + on("B");
   for (const auto& [x, y] : vertices) {
-    out += "<g:vertex><g:coordinate d:value=\"" + std::to_string(x) + "\"/><g:coordinate d:value=\"" +
-           std::to_string(y) + "\"/></g:vertex>";
+    out += fmt::format("<g:vertex><g:coordinate d:value=\"{}\"/><g:coordinate d:value=\"{}\"/></g:vertex>", x, y);
   }
   return out + "</g:PolygonGate>";
 }
@@ -67,6 +65,16 @@ std::string polygon(const std::vector<std::pair<int, int>>& vertices) {
 TEST(Gating, a_polygon_holds_its_outline) {
   const FcsFile file = points((Matrix(6, 2) << 2, 2, 0, 0, 4, 2, 2, 4, 5, 2, -1, 4).finished());
   EXPECT_EQ(members(polygon({{0, 0}, {4, 0}, {4, 4}, {0, 4}}), file), (Bools{true, true, true, true, false, false}));
+}
+
+TEST(Gating, points_on_a_slanted_edge_are_inside_whatever_their_digits) {
+  const std::string triangle = polygon({{5, 5}, {500, 5}, {500, 500}});
+  Matrix diagonal(400, 2);
+  for (Index row = 0; row < diagonal.rows(); ++row) {
+    diagonal.row(row).setConstant(std::pow(10.0, 4.0 * static_cast<double>(row + 200) / 1024));
+  }
+  const Bools inside = members(triangle, points(diagonal));
+  EXPECT_EQ(std::count(inside.begin(), inside.end(), true), 400);
 }
 
 TEST(Gating, a_polygon_that_crosses_itself_is_even_odd) {
@@ -120,7 +128,7 @@ TEST(Gating, a_child_is_within_its_parent) {
 TEST(Gating, a_chain_of_many_parents_is_no_trouble) {
   std::string body;
   for (int at = 20000; at > 0; --at) {
-    body += range("g" + std::to_string(at), "A", "g:min=\"1\"", "g:parent_id=\"g" + std::to_string(at - 1) + "\"");
+    body += range(fmt::format("g{}", at), "A", "g:min=\"1\"", fmt::format("g:parent_id=\"g{}\"", at - 1));
   }
   body += range("g0", "A", "g:max=\"3\"");
   const GateSet gates = parse_gating_ml(document(body), "g.xml");
