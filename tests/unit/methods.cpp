@@ -303,7 +303,7 @@ TEST(Methods, em_from_nowhere_collapses_as_the_paper_says) {
   EXPECT_LT(std::abs(found.parameters(0)), 0.5);
 }
 
-TEST(Methods, em_uses_features_beside_the_response_and_nonadditive_models) {
+TEST(Methods, em_uses_features_beside_the_response) {
   RandomStream random(9, 9);
   Problem problem;
   problem.x = Matrix::NullaryExpr(60, 1, [&] { return random.normal(); });
