@@ -129,8 +129,7 @@ Estimate estimate_rr(const MethodInput& input) {
   answer.message = fmt::format("robust regression {}; {} of {} rows matched anew",
                                stage.fit.converged ? "settled" : "did not settle", moved, links.size());
   estimate.noise_sd = stage.noise_sd;
-  estimate.std_errors.resize(0);
-  estimate.std_error_note = "not estimated: ordinary ones would ignore that some links were chosen";
+  forget_std_errors(estimate);
   return estimate;
 }
 

@@ -42,6 +42,9 @@ void append(Links& links, const Links& more);
 [[nodiscard]] Estimate regression_on(const MethodInput& input, const UnlinkedRows& rows, const Links& links,
                                      const std::string& start);
 
+/// For links that the method chose itself: ordinary standard errors would not know that.
+void forget_std_errors(Estimate& estimate);
+
 /// Throws InvalidInput when the tables differ in length, which a method that reads rows in order cannot use.
 void require_rows_in_order(const MethodInput& input, std::string_view method);
 

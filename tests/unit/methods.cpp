@@ -15,6 +15,7 @@
 #include "unshuffle/data/simulate.hpp"
 #include "unshuffle/error.hpp"
 #include "unshuffle/fit/fit.hpp"
+#include "unshuffle/fit/match.hpp"
 #include "unshuffle/fit/methods.hpp"
 #include "unshuffle/gradient/unrolled.hpp"
 #include "unshuffle/model/linear.hpp"
@@ -302,7 +303,7 @@ TEST(Methods, em_from_nowhere_collapses_as_the_paper_says) {
   EXPECT_LT(std::abs(found.parameters(0)), 0.5);
 }
 
-TEST(Methods, em_uses_features_beside_the_response_and_nonadditive_models) {
+TEST(Methods, em_uses_features_beside_the_response) {
   RandomStream random(9, 9);
   Problem problem;
   problem.x = Matrix::NullaryExpr(60, 1, [&] { return random.normal(); });
@@ -515,6 +516,23 @@ TEST(Methods, known_pairs_are_blocks_of_their_own) {
   EXPECT_EQ(blocks[1].response_rows, std::vector<Index>{2});
   EXPECT_EQ(blocks[1].feature_rows, std::vector<Index>{5});
   EXPECT_NEAR(blocks[0].share + blocks[1].share + blocks[2].share, 1, 1e-15);
+}
+
+TEST(Methods, known_pairs_stay_linked_whatever_they_cost) {
+  Problem problem = identifiable(30, 22);
+  problem.known = {{4, 11}, {9, 0}};
+  FitOptions options = by(Method::robot);
+  options.start_kind = StartKind::user;
+  options.start = identifiable_truth;
+  const Fit found = fit(problem, Linear{}, options);
+  const Problem whole = completed(problem);
+  const auto bound = Linear{}.bound_to(whole);
+  Evaluator evaluator(whole, *bound, evaluator_options(options, whole));
+  const Matching matching = match(evaluator, whole, *bound, found.parameters);
+  ASSERT_EQ(matching.pairs.size(), 30U);
+  EXPECT_EQ(matching.pairs[4].feature_row, 11);
+  EXPECT_EQ(matching.pairs[9].feature_row, 0);
+  EXPECT_NEAR(matching.pairs[9].probability, 1, 1e-9);
 }
 
 TEST(Methods, progress_can_stop_am_em_and_rs) {
