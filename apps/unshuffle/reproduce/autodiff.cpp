@@ -91,7 +91,7 @@ Spent spent_by(const Work& work) {
 }
 
 Measurements measure(const Settings& settings) {
-  const Index rows = settings.quick ? 300 : 1000;
+  const Index rows = settings.quick ? 200 : 1000;
   const Setting setting = draw(rows, settings.seed);
   const Vector exact = implicit_line(setting);
   Measurements all;

@@ -16,7 +16,7 @@ namespace unshuffle::app {
 namespace {
 
 constexpr double panel_width = 520, panel_height = 380, title_height = 44;
-constexpr double margin_left = 78, margin_top = 40, margin_bottom = 58, margin_right = 22, label_room = 104;
+constexpr double margin_left = 78, margin_top = 40, margin_bottom = 58, margin_right = 22;
 constexpr double text_size = 13, small_size = 12, pixels_per_unit = 2;
 constexpr Colour ink{0.13, 0.13, 0.16}, faint{0.86, 0.86, 0.88}, heat_dark{0.05, 0.22, 0.45};
 
@@ -112,13 +112,15 @@ class Pen {
   }
   /// anchor 0: x is the text's left edge, 0.5 its centre, 1 its right edge.
   void text(const std::string& words, double x, double y, double anchor, double size = text_size, bool bold = false) {
-    cairo_select_font_face(cairo_, "DejaVu Sans", CAIRO_FONT_SLANT_NORMAL,
-                           bold ? CAIRO_FONT_WEIGHT_BOLD : CAIRO_FONT_WEIGHT_NORMAL);
-    cairo_set_font_size(cairo_, size);
+    const double width = width_of(words, size, bold);
+    cairo_move_to(cairo_, x - anchor * width, y);
+    cairo_show_text(cairo_, words.c_str());
+  }
+  [[nodiscard]] double width_of(const std::string& words, double size, bool bold) {
+    select_font(size, bold);
     cairo_text_extents_t extents;
     cairo_text_extents(cairo_, words.c_str(), &extents);
-    cairo_move_to(cairo_, x - anchor * extents.x_advance, y);
-    cairo_show_text(cairo_, words.c_str());
+    return extents.x_advance;
   }
   void text_upward(const std::string& words, double x, double y) {
     cairo_save(cairo_);
@@ -130,6 +132,12 @@ class Pen {
   [[nodiscard]] cairo_t* cairo() const { return cairo_; }
 
  private:
+  void select_font(double size, bool bold) {
+    cairo_select_font_face(cairo_, "DejaVu Sans", CAIRO_FONT_SLANT_NORMAL,
+                           bold ? CAIRO_FONT_WEIGHT_BOLD : CAIRO_FONT_WEIGHT_NORMAL);
+    cairo_set_font_size(cairo_, size);
+  }
+
   cairo_t* cairo_;
 };
 
@@ -137,8 +145,15 @@ struct Frame {
   double left, top, right, bottom;
 };
 
-bool labelled(const Panel& panel) {
-  return std::any_of(panel.curves.begin(), panel.curves.end(), [](const Curve& c) { return !c.label.empty(); });
+constexpr double label_gap = 9;
+
+/// Width of the column of labels to the right of a panel.
+double label_room(Pen& pen, const Panel& panel) {
+  double widest = 0;
+  for (const Curve& curve : panel.curves) {
+    if (curve.line && !curve.label.empty()) widest = std::max(widest, label_gap + pen.width_of(curve.label, small_size, true));
+  }
+  return widest;
 }
 
 std::pair<Range, Range> ranges_of(const Panel& panel) {
@@ -258,7 +273,7 @@ void draw_labels(Pen& pen, const Panel& panel, const Frame& frame, const Axis& x
   };
   std::vector<Label> labels;
   for (const Curve& curve : panel.curves) {
-    if (curve.label.empty()) continue;
+    if (curve.label.empty() || !curve.line) continue;
     for (std::size_t k = curve.x.size(); k-- > 0;) {
       if (!y.shows(curve.y[k])) continue;
       labels.push_back({&curve, x(curve.x[k]), y(curve.y[k]), y(curve.y[k])});
@@ -276,13 +291,24 @@ void draw_labels(Pen& pen, const Panel& panel, const Frame& frame, const Axis& x
     pen.colour(label.curve->colour, 0.5);
     pen.line(label.from_x + 4, label.from_y, frame.right + 6, label.at);
     pen.colour(label.curve->colour);
-    pen.text(label.curve->label, frame.right + 9, label.at + 4, 0, small_size, true);
+    pen.text(label.curve->label, frame.right + label_gap, label.at + 4, 0, small_size, true);
+  }
+}
+
+/// Clouds of points have no last one; their names stand above the panel.
+void name_clouds(Pen& pen, const Panel& panel, const Frame& frame) {
+  double right = frame.right;
+  for (const Curve& curve : panel.curves) {
+    if (curve.label.empty() || curve.line) continue;
+    pen.colour(curve.colour);
+    pen.text(curve.label, right, frame.top - 14, 1, small_size, true);
+    right -= 18 + pen.width_of(curve.label, small_size, true);
   }
 }
 
 void draw_panel(Pen& pen, const Panel& panel, double left, double top) {
   const Frame frame{left + margin_left, top + margin_top,
-                    left + panel_width - margin_right - (labelled(panel) ? label_room : 0),
+                    left + panel_width - margin_right - label_room(pen, panel),
                     top + panel_height - margin_bottom};
   const auto [x_range, y_range] = ranges_of(panel);
   const bool map = !panel.heat.empty();
@@ -296,6 +322,7 @@ void draw_panel(Pen& pen, const Panel& panel, double left, double top) {
   }
   for (const Curve& curve : panel.curves) draw_curve(pen, curve, x, y);
   draw_labels(pen, panel, frame, x, y);
+  name_clouds(pen, panel, frame);
 }
 
 void draw(cairo_t* cairo, const Figure& figure, double width, double height) {

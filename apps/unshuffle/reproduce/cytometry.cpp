@@ -38,7 +38,7 @@ Sample draw(const Settings& settings, Index gates, int run) {
 Measurements measure(const Settings& settings) {
   std::vector<Task> tasks;
   for (std::size_t k = 0; k < arrangements.size(); ++k) {
-    for (int run = 0; run < settings.repetitions(); ++run) {
+    for (int run = 0; run < (settings.quick ? 1 : settings.repetitions()); ++run) {
       for (const std::string& method : methods) {
         const Measurement place{arrangements[k] == 0 ? "FC" : "GFC", double(k), run, method, "", 0};
         FitOptions options;

@@ -11,7 +11,7 @@
 namespace unshuffle::app {
 namespace {
 
-constexpr Index rows = 30, features = 2;
+constexpr Index rows = 8, features = 4;
 constexpr double reach = 3, hard = 1e-7;
 
 Problem draw_problem(std::uint64_t seed, Vector& w) {
@@ -66,7 +66,7 @@ int local_minima(const std::vector<double>& values) {
 
 Shown show(const Measurements& all) {
   Shown shown;
-  shown.figure = {.title = "Objective along a line through the true w, 30 rows", .columns = 3};
+  shown.figure = {.title = "Objective along a line through the true w, 8 rows", .columns = 3};
   std::vector<double> minima;
   std::string counts;
   for (const std::string& name : panels_of(all)) {

@@ -48,11 +48,14 @@ Measurements trial(const Measurement& place, const SimulateOptions& design) {
   const Sine model;
   const Split data = split(sample_of(design));
   Sample sample{data.train, data.test, data.truth};
-  if (place.method == "ls") sample.train.z = data.train.z.topRows(data.train.responses());
+  if (place.method == "ls") {
+    sample.train.z = data.train.z.topRows(data.train.responses()).eval();
+    sample.train.feature_weights = {};
+  }
   FitOptions options;
   options.threads = 1;
   options.seed = design.seed;
-  options.starts = place.method.starts_with("robot") ? 8 : 0;
+  options.starts = place.method.starts_with("robot") ? 3 : 0;
   const Fit made = fit_named(place.method, sample, model, options);
   Measurement error = place, seconds = place;
   error.quantity = "relative_error";

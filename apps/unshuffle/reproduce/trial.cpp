@@ -29,7 +29,10 @@ Fit fit_named(const std::string& method, const Sample& sample, const Model& mode
     options.starts = 1;
   }
   Problem problem = sample.train;
-  if (method == "oracle") problem.known = sample.truth;
+  if (method == "oracle") {
+    problem.known = sample.truth;
+    problem.response_groups = problem.feature_groups = {};  // events in a wrong gate have true partners all the same
+  }
   const bool robot = method == "rs + robot" || method == "robot-paper";
   options.method = robot ? Method::robot : method_named(method).value();
   if (method == "robot-paper") {
