@@ -44,7 +44,7 @@ void require(bool holds, const char* option, double value, const char* expected)
 }  // namespace
 
 void validate(const CameraOptions& options) {
-  require(options.unmatched > 0 && options.unmatched < 1, "unmatched", options.unmatched, "above 0 and below 1");
+  transport::validate(options.marginals);
   require(options.epsilon > 0, "epsilon", options.epsilon, "> 0");
   require(options.tolerance > 0, "tolerance", options.tolerance, "> 0");
   require(options.shift_sd > 0, "shift_sd", options.shift_sd, "> 0");
@@ -71,10 +71,8 @@ CameraMotion estimate_camera(const std::vector<Box>& predicted, const std::vecto
   for (const Box& track : predicted) {
     for (const Box& detection : detected) pairs.push_back(residual_of(track, detection, image, options.tolerance));
   }
-  const double spread = options.unmatched / (1 - options.unmatched);
   transport::SolverOptions solving{.epsilon = options.epsilon, .relative = false};
-  solving.rows = solving.columns = transport::Ball{.spread = spread};
-  solving.tolerance = 1e-4;
+  solving.rows = solving.columns = options.marginals;
   transport::Solver solver(solving);
   const Eigen::Vector3d precision{1 / (options.shift_sd * options.shift_sd), 1 / (options.slope_sd * options.slope_sd),
                                   1 / (options.slope_sd * options.slope_sd)};

@@ -17,6 +17,9 @@ void require(bool holds, const char* option, double value, const char* expected)
   if (!holds) throw InvalidInput(fmt::format("{} = {} must be {}", option, value, expected));
 }
 
+// Boxes lost for longer may be anywhere; they teach nothing about the motion of the camera or of people.
+constexpr int trusted_absence = 5;
+
 /// Pairs that are each other's likeliest in the robust plan and hold most of the mass on both sides.
 std::vector<std::size_t> likeliest_pairs(const std::vector<Edge>& edges, Index rows, Index columns) {
   if (edges.empty()) return {};
@@ -78,9 +81,9 @@ std::vector<LabelledBox> Tracker::step(const std::vector<Detection>& detections)
 void Tracker::predict() {
   predictions_.clear();
   for (Track& track : tracks_) {
-    predictions_.push_back({.from = track.state.box, .input = motion_input(track.state, image_)});
-    track.state.box = moved(track.state.box, model_.predict(predictions_.back().input));
-    ++track.absence;
+    const MotionInput input = motion_input(track.state, image_);
+    if (++track.absence <= trusted_absence) predictions_.push_back({.from = track.state.box, .input = input});
+    track.state.box = moved(track.state.box, model_.predict(input));
   }
 }
 
@@ -88,19 +91,20 @@ void Tracker::follow_camera(const std::vector<Detection>& detections) {
   if (!options_.camera) return;
   std::vector<Box> predicted;
   std::vector<Box> detected;
-  constexpr int trusted_absence = 5;  // Boxes lost for longer may be anywhere and would only blur the estimate.
   for (const Track& track : tracks_) {
     if (track.absence <= trusted_absence) predicted.push_back(track.state.box);
   }
   for (const Detection& detection : detections) detected.push_back(detection.box);
   camera_.field *= options_.camera_options.persistence;
   camera_ = estimate_camera(predicted, detected, image_, camera_, options_.camera_options);
-  for (std::size_t at = 0; at < tracks_.size(); ++at) {
-    Track& track = tracks_[at];
+  auto prediction = predictions_.begin();
+  for (Track& track : tracks_) {
     const Box before = track.state.box;
     track.state.box = camera_.apply(before, image_);
     track.anchor = camera_.apply(track.anchor, image_);
-    predictions_[at].camera = {track.state.box.left - before.left, track.state.box.top - before.top};
+    if (track.absence > trusted_absence) continue;
+    prediction->camera = {track.state.box.left - before.left, track.state.box.top - before.top};
+    ++prediction;
   }
 }
 

@@ -17,10 +17,10 @@ enum class Association {
 };
 
 struct TrackerOptions {
-  double least_overlap = 0.3;     ///< IoU of prediction and detection below which they are never matched.
-  double recovery_overlap = 0.3;  ///< The same for tracks that were lost.
+  double least_overlap = 0.5;     ///< IoU of prediction and detection below which they are never matched.
+  double recovery_overlap = 0.5;  ///< The same for tracks that were lost.
   int birth_wait = 3;             ///< Consecutive frames a detection must be seen in before it is a track.
-  double birth_overlap = 0.5;     ///< A detection overlapping an active track by this much begins no track.
+  double birth_overlap = 0.3;     ///< A detection overlapping an active track by this much begins no track.
   int longest_absence = 30;       ///< Frames a lost track is kept for.
   double suppress_overlap = 0.7;  ///< Of two active tracks overlapping by this much, the younger one ends.
   bool interpolate = true;        ///< Fill the gaps of recovered tracks by straight lines.
@@ -51,7 +51,7 @@ class Tracker {
   /// All frames so far: as returned by `step`, with the first boxes of each track and the gaps of recovered ones filled in.
   [[nodiscard]] std::vector<std::vector<LabelledBox>> results() const;
 
-  /// Of the last step, one per live track.
+  /// Of the last step, one per live track that was seen not long ago.
   [[nodiscard]] const std::vector<Prediction>& predictions() const { return predictions_; }
   [[nodiscard]] const CameraMotion& camera() const { return camera_; }
 
