@@ -16,6 +16,9 @@ Command add_predict(CLI::App& root);
 Command add_match(CLI::App& root);
 Command add_simulate(CLI::App& root);
 Command add_gradient(CLI::App& root);
+Command add_track(CLI::App& root);
+Command add_train_tracker(CLI::App& root);
+Command add_evaluate(CLI::App& root);
 Command add_info(CLI::App& root);
 
 }  // namespace unshuffle::app

@@ -52,7 +52,8 @@ Pair pair_of(const fs::path& folder, const std::string& results) {
     pair.length = info.length;
   }
   const std::string folder_name = fs::absolute(folder).lexically_normal().filename().string();
-  if (pair.name.empty()) pair.name = folder_name.empty() ? fs::absolute(folder).parent_path().filename().string() : folder_name;
+  if (pair.name.empty())
+    pair.name = folder_name.empty() ? fs::absolute(folder).parent_path().filename().string() : folder_name;
   if (fs::is_directory(results)) pair.results = (fs::path(results) / (pair.name + ".txt")).string();
   return pair;
 }
@@ -181,10 +182,10 @@ void print_table(const std::vector<Row>& rows) {
   std::size_t widest = 8;
   for (const Row& row : rows) widest = std::max(widest, row.name.size());
   const std::vector<std::pair<const char*, const char*>> shares{
-      {"HOTA", "hota"}, {"DetA", "det_a"}, {"AssA", "ass_a"}, {"LocA", "loc_a"},   {"MOTA", "mota"},
+      {"HOTA", "hota"}, {"DetA", "det_a"}, {"AssA", "ass_a"},  {"LocA", "loc_a"},    {"MOTA", "mota"},
       {"MOTP", "motp"}, {"IDF1", "idf1"},  {"Rcll", "recall"}, {"Prcn", "precision"}};
-  const std::vector<std::pair<const char*, const char*>> counts{{"GT", "gt"}, {"MT", "mt"},   {"PT", "pt"},   {"ML", "ml"},
-                                                                {"FP", "fp"}, {"FN", "fn"}, {"IDs", "ids"}, {"FM", "fm"}};
+  const std::vector<std::pair<const char*, const char*>> counts{
+      {"GT", "gt"}, {"MT", "mt"}, {"PT", "pt"}, {"ML", "ml"}, {"FP", "fp"}, {"FN", "fn"}, {"IDs", "ids"}, {"FM", "fm"}};
   fmt::print("{:<{}}", "sequence", widest);
   for (const auto& [title, key] : shares) fmt::print("{:>7}", title);
   for (const auto& [title, key] : counts) fmt::print("{:>7}", title);
@@ -226,8 +227,9 @@ int run(const EvaluateCommand& command) {
 Command add_evaluate(CLI::App& root) {
   CLI::App* app = root.add_subcommand("evaluate", "Compare tracking results with ground truth (MOTChallenge files).");
   const auto command = std::make_shared<EvaluateCommand>();
-  app->add_option("--gt", command->truth,
-                  "A folder of sequences (SEQUENCE/gt/gt.txt, seqinfo.ini beside gt), one sequence folder, or a gt.txt.")
+  app->add_option(
+         "--gt", command->truth,
+         "A folder of sequences (SEQUENCE/gt/gt.txt, seqinfo.ini beside gt), one sequence folder, or a gt.txt.")
       ->required();
   app->add_option("--results", command->results, "The folder with SEQUENCE.txt, or one result file.")->required();
   app->add_option("--benchmark", command->benchmark,

@@ -34,7 +34,8 @@ Residual residual_of(const Box& track, const Box& detection, const Image& image,
   const double size = image.diagonal();
   const double growth = std::log(detection.height / track.height) / (2 * tolerance);
   return {{(detection.center_x() - track.center_x()) / size, (detection.center_y() - track.center_y()) / size},
-          tolerance * track.height / size, growth * growth};
+          tolerance * track.height / size,
+          growth * growth};
 }
 
 void require(bool holds, const char* option, double value, const char* expected) {

@@ -177,7 +177,8 @@ long identity_true_positives(const Comparison& both) {
   for (std::size_t at = 0; at < both.frames(); ++at) {
     for (const Edge& edge : both.edges[at]) {
       if (edge.weight < match_threshold - rounding) continue;
-      together(both.truth.of_frame[at][std::size_t(edge.row)], both.results.of_frame[at][std::size_t(edge.column)]) += 1;
+      together(both.truth.of_frame[at][std::size_t(edge.row)], both.results.of_frame[at][std::size_t(edge.column)]) +=
+          1;
     }
   }
   double agreed = 0;
@@ -321,17 +322,17 @@ Counts evaluate(const Labels& ground_truth, const Labels& results, Benchmark ben
 }
 
 Counts& Counts::operator+=(const Counts& other) {
-  for (const auto member : {&Counts::frames, &Counts::truth_boxes, &Counts::result_boxes, &Counts::truth_tracks,
-                            &Counts::result_tracks, &Counts::matches, &Counts::misses, &Counts::false_positives,
-                            &Counts::switches, &Counts::fragmentations, &Counts::mostly_tracked,
-                            &Counts::partly_tracked, &Counts::mostly_lost, &Counts::identity_true_positives}) {
+  for (const auto member :
+       {&Counts::frames, &Counts::truth_boxes, &Counts::result_boxes, &Counts::truth_tracks, &Counts::result_tracks,
+        &Counts::matches, &Counts::misses, &Counts::false_positives, &Counts::switches, &Counts::fragmentations,
+        &Counts::mostly_tracked, &Counts::partly_tracked, &Counts::mostly_lost, &Counts::identity_true_positives}) {
     this->*member += other.*member;
   }
   overlap += other.overlap;
   for (std::size_t level = 0; level < hota_thresholds; ++level) {
-    for (const auto member : {&HotaCounts::true_positives, &HotaCounts::misses, &HotaCounts::false_positives,
-                              &HotaCounts::association, &HotaCounts::association_recall,
-                              &HotaCounts::association_precision, &HotaCounts::overlap}) {
+    for (const auto member :
+         {&HotaCounts::true_positives, &HotaCounts::misses, &HotaCounts::false_positives, &HotaCounts::association,
+          &HotaCounts::association_recall, &HotaCounts::association_precision, &HotaCounts::overlap}) {
       hota[level].*member += other.hota[level].*member;
     }
   }

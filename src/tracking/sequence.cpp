@@ -222,8 +222,8 @@ std::string to_mot(const std::vector<std::vector<LabelledBox>>& frames, bool wit
     std::sort(boxes.begin(), boxes.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
     for (const LabelledBox& entry : boxes) {
       const Box& box = entry.box;
-      out += fmt::format("{},{},{:.2f},{:.2f},{:.2f},{:.2f},", at + 1, entry.id, box.left, box.top, box.width,
-                         box.height);
+      out +=
+          fmt::format("{},{},{:.2f},{:.2f},{:.2f},{:.2f},", at + 1, entry.id, box.left, box.top, box.width, box.height);
       if (with_confidence) {
         append_number(out, entry.confidence);
       } else {

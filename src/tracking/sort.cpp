@@ -48,7 +48,8 @@ void Sort::predict(Track& track) {
   ++track.absence;
 }
 
-// Kalman update with the covariance in Joseph's form (I - KH) P (I - KH)' + K R K', H picking the first four of the state.
+// Kalman update with the covariance in Joseph's form (I - KH) P (I - KH)' + K R K', H picking the first four of the
+// state.
 void Sort::update(Track& track, const Box& box) {
   static const Vector4 noise{1, 1, 10, 10};
   const Eigen::Matrix<double, 7, 4> cross = track.covariance.leftCols<4>();
@@ -58,8 +59,7 @@ void Sort::update(Track& track, const Box& box) {
   track.mean += gain * (measured(box) - track.mean.head<4>());
   Matrix7 keep = Matrix7::Identity();
   keep.leftCols<4>() -= gain;
-  track.covariance =
-      (keep * track.covariance * keep.transpose() + gain * noise.asDiagonal() * gain.transpose()).eval();
+  track.covariance = (keep * track.covariance * keep.transpose() + gain * noise.asDiagonal() * gain.transpose()).eval();
   track.absence = 0;
   ++track.streak;
 }

@@ -146,10 +146,10 @@ void Tracker::observe(Track& track, const Detection& detection) {
   const Box& now = detection.box;
   const Box& before = track.anchor;
   if (track.detections > 0) {
-    const Motion step = Motion((now.center_x() - before.center_x()) / before.height,
-                               (now.center_y() - before.center_y()) / before.height,
-                               std::log(now.height / before.height)) /
-                        track.absence;
+    const Motion step =
+        Motion((now.center_x() - before.center_x()) / before.height,
+               (now.center_y() - before.center_y()) / before.height, std::log(now.height / before.height)) /
+        track.absence;
     // The first displacements count equally, later ones fade.
     const double weight = std::max(options_.smoothing, 1.0 / track.detections);
     track.state.last = step;

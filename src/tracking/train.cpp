@@ -50,8 +50,8 @@ Weighted lost_links(const Matrix& cost, const TrainOptions& options) {
   const transport::Plan plan = solver.solve(cost);
   const auto pairs = double(std::min(cost.rows(), cost.cols()));
   // All costs raised by one raise <C,Γ*> by one, so the weights sum to one. Where they do not, the adjoint system was
-  // singular to working accuracy (a row on the edge of being given up), and the plan itself, the gradient of the entropic
-  // value, stands in.
+  // singular to working accuracy (a row on the edge of being given up), and the plan itself, the gradient of the
+  // entropic value, stands in.
   const Matrix weights = solver.weights(plan);
   constexpr double largest = 10;
   const bool sound = std::abs(weights.sum() - 1) < 1e-3 && weights.cwiseAbs().sum() < largest;
@@ -135,9 +135,10 @@ std::vector<TrainFrame> frames_of(const Detections& video, const MotionModel& mo
   const Image image{video.info.width, video.info.height};
   Tracker tracker(model, image, options);
   std::vector<TrainFrame> frames;
+  int number = 0;
   for (const auto& detections : video.frames) {
     tracker.step(detections);
-    TrainFrame frame{.tracks = tracker.predictions(), .detections = {}, .diagonal = image.diagonal()};
+    TrainFrame frame{tracker.predictions(), {}, image.diagonal(), ++number};
     for (const Detection& detection : detections) {
       if (detection.confidence >= options.least_confidence) frame.detections.push_back(detection.box);
     }

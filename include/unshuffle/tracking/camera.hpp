@@ -1,11 +1,11 @@
 // The camera's motion between two frames, from boxes alone: a robust regression without correspondence.
 //
-// Predicted boxes z_j and detections y_i are two tables whose links are lost. The regression function moves every box by
-// a field affine in image position p, with p measured from the image centre in diagonals,
+// Predicted boxes z_j and detections y_i are two tables whose links are lost. The regression function moves every box
+// by a field affine in image position p, with p measured from the image centre in diagonals,
 //   c ↦ c + D·B·(1, p_x, p_y),   B a 2×3 matrix.
-// The cost of a pair saturates, so a pair too far apart to be one person pulls at nothing, and the marginals of the plan
-// are relaxed, so boxes of either table may stay unmatched (robust ROBOT). A ridge draws B towards an expected motion; the
-// data's part is a sum over boxes, so the ridge fades as boxes get many.
+// The cost of a pair saturates, so a pair too far apart to be one person pulls at nothing, and the marginals of the
+// plan are relaxed, so boxes of either table may stay unmatched (robust ROBOT). A ridge draws B towards an expected
+// motion; the data's part is a sum over boxes, so the ridge fades as boxes get many.
 #pragma once
 
 #include <vector>

@@ -2,8 +2,8 @@
 //
 // Everything is measured in heights of the box, so that near and far people share one model:
 //   f(track) = (Δx/h, Δy/h, Δ log h),  the camera's motion between the frames taken away.
-// Inputs are a constant and the place in the image (together: motion affine in image position), the last displacement and
-// a smoothed one. All parameters zero is the identity: every box stays where it is.
+// Inputs are a constant and the place in the image (together: motion affine in image position), the last displacement
+// and a smoothed one. All parameters zero is the identity: every box stays where it is.
 #pragma once
 
 #include <cstdint>
@@ -60,8 +60,8 @@ class MotionModel {
 
  private:
   [[nodiscard]] Eigen::Map<const Eigen::Matrix<double, 3, motion_inputs>> linear() const;
-  [[nodiscard]] Eigen::Map<const Matrix> hidden_weights() const;   ///< hidden × inputs.
-  [[nodiscard]] Eigen::Map<const Matrix> output_weights() const;   ///< 3 × hidden.
+  [[nodiscard]] Eigen::Map<const Matrix> hidden_weights() const;  ///< hidden × inputs.
+  [[nodiscard]] Eigen::Map<const Matrix> output_weights() const;  ///< 3 × hidden.
 
   int hidden_;
   Vector values_;

@@ -1,7 +1,7 @@
 // MOTChallenge folders: SEQ/seqinfo.ini, SEQ/det/det.txt, SEQ/gt/gt.txt, and result files.
 //
-// A line is frame,id,left,top,width,height[,confidence[,class or x[,visibility or y[,z]]]], frames counted from 1, in any
-// order. Columns that a file leaves out count as confidence 1 and class 1.
+// A line is frame,id,left,top,width,height[,confidence[,class or x[,visibility or y[,z]]]], frames counted from 1, in
+// any order. Columns that a file leaves out count as confidence 1 and class 1.
 #pragma once
 
 #include <string>

@@ -27,7 +27,7 @@ struct TrackerOptions {
   double smoothing = 0.2;         ///< Weight of the newest displacement in the smoothed one.
   double least_confidence = -std::numeric_limits<double>::infinity();  ///< Detections below it are not used.
   Association association = Association::assignment;
-  bool camera = true;             ///< Estimate the camera's motion in every frame.
+  bool camera = true;  ///< Estimate the camera's motion in every frame.
   CameraOptions camera_options{};
 };
 
@@ -36,7 +36,7 @@ void validate(const TrackerOptions& options);
 
 /// What the motion model saw of a live track in one frame, kept for training.
 struct Prediction {
-  Box from;           ///< The box before the motion model moved it.
+  Box from;  ///< The box before the motion model moved it.
   MotionInput input;
   Eigen::Vector2d camera = Eigen::Vector2d::Zero();  ///< The camera's shift at its place, in pixels.
 };
@@ -48,7 +48,8 @@ class Tracker {
   /// The next frame. Returns the boxes of tracks that are certain by now; ids count from 1.
   std::vector<LabelledBox> step(const std::vector<Detection>& detections);
 
-  /// All frames so far: as returned by `step`, with the first boxes of each track and the gaps of recovered ones filled in.
+  /// All frames so far: as returned by `step`, with the first boxes of each track and the gaps of recovered ones filled
+  /// in.
   [[nodiscard]] std::vector<std::vector<LabelledBox>> results() const;
 
   /// Of the last step, one per live track that was seen not long ago.
@@ -59,9 +60,9 @@ class Tracker {
   struct Track {
     long id = 0;  ///< 0: not certain yet.
     TrackState state;
-    Box anchor;          ///< Last detection, carried along by the camera only.
+    Box anchor;  ///< Last detection, carried along by the camera only.
     int detections = 0;
-    int absence = 0;     ///< Frames since the last detection.
+    int absence = 0;  ///< Frames since the last detection.
     std::vector<std::pair<int, Box>> history;
     [[nodiscard]] bool certain() const { return id > 0; }
   };

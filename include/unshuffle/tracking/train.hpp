@@ -3,8 +3,8 @@
 // In every frame the live tracks z_j, moved by the model f, and the detections y_i are two tables whose links are lost.
 // With C_ij = ½ (|centre(f(z_j)) - centre(y_i)| / diagonal + 1 - IoU) the loss of a frame is <C, Γ*(C)>·min(n, m), the
 // paper's robust objective; Γ* is differentiated through. Births and deaths are the tracker's: each round tracks the
-// videos with the model so far, and Adam then takes its frames in batches for some epochs. Objectives of different rounds
-// are over different tracks, so gains are judged within a round.
+// videos with the model so far, and Adam then takes its frames in batches for some epochs. Objectives of different
+// rounds are over different tracks, so gains are judged within a round.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,15 @@
 namespace unshuffle::tracking {
 
 struct TrainOptions {
-  int epochs = 20;               ///< At most.
-  int round = 5;                 ///< Epochs at most before the videos are tracked again.
-  int batch = 16;                ///< Frames per step.
-  double learning_rate = 0.01;   ///< Of Adam.
-  double epsilon = 0.02;         ///< Smoothing of the plan; costs are between 0 and 1.
-  double unmatched = 0.2;        ///< Share of tracks and of detections that may stay unmatched; 0: none (plain ROBOT).
-  int patience = 2;              ///< Epochs without gain that end a round.
-  double least_gain = 1e-3;      ///< Relative fall of the objective that counts as a gain. A round without one is the last.
-  std::uint64_t seed = 1;        ///< Order of the frames, and the hidden weights.
+  int epochs = 20;              ///< At most.
+  int round = 5;                ///< Epochs at most before the videos are tracked again.
+  int batch = 16;               ///< Frames per step.
+  double learning_rate = 0.01;  ///< Of Adam.
+  double epsilon = 0.02;        ///< Smoothing of the plan; costs are between 0 and 1.
+  double unmatched = 0.2;       ///< Share of tracks and of detections that may stay unmatched; 0: none (plain ROBOT).
+  int patience = 2;             ///< Epochs without gain that end a round.
+  double least_gain = 1e-3;  ///< Relative fall of the objective that counts as a gain. A round without one is the last.
+  std::uint64_t seed = 1;    ///< Order of the frames, and the hidden weights.
   TrackerOptions tracker{};
 };
 
@@ -38,6 +38,7 @@ struct TrainFrame {
   std::vector<Prediction> tracks;
   std::vector<Box> detections;
   double diagonal = 1;
+  int number = 0;              ///< Of the frame, from 1.
   std::vector<Index> links{};  ///< Detection of each track (-1: none) where the truth is known; else empty.
 };
 
@@ -62,7 +63,7 @@ struct TrainState {
   double best_objective;
   int round_epochs = 0;
   int epochs_since_gain = 0;
-  bool settled = false;            ///< The last round brought no gain.
+  bool settled = false;  ///< The last round brought no gain.
   [[nodiscard]] int epochs() const { return static_cast<int>(objectives.size()); }
 };
 
