@@ -45,15 +45,8 @@ struct Row {
 };
 
 Pair pair_of(const fs::path& folder, const std::string& results) {
-  Pair pair{.name = {}, .truth = (folder / "gt" / "gt.txt").string(), .results = results};
-  if (tracking::has_sequence_info(folder.string())) {
-    const auto info = tracking::read_sequence_info((folder / "seqinfo.ini").string());
-    pair.name = info.name;
-    pair.length = info.length;
-  }
-  const std::string folder_name = fs::absolute(folder).lexically_normal().filename().string();
-  if (pair.name.empty())
-    pair.name = folder_name.empty() ? fs::absolute(folder).parent_path().filename().string() : folder_name;
+  const auto info = tracking::info_of_folder(folder.string());
+  Pair pair{info.name, (folder / "gt" / "gt.txt").string(), results, info.length};
   if (fs::is_directory(results)) pair.results = (fs::path(results) / (pair.name + ".txt")).string();
   return pair;
 }
@@ -159,7 +152,8 @@ std::string to_csv(const std::vector<Row>& rows) {
   out += '\n';
   for (const Row& row : rows) {
     out += csv_field(row.name);
-    for (const auto& [key, value] : to_json(row.counts).items()) {
+    const auto values = to_json(row.counts);
+    for (const auto& [key, value] : values.items()) {
       out += ',';
       if (value.is_number_integer()) {
         out += fmt::format("{}", value.get<long>());

@@ -114,6 +114,13 @@ std::string name_of_folder(const std::filesystem::path& folder) {
 
 std::string info_path(const std::string& folder) { return (std::filesystem::path(folder) / "seqinfo.ini").string(); }
 
+/// det/det.txt, or det.txt in the folder itself when only that is there.
+std::string detections_path(const std::filesystem::path& folder) {
+  const auto usual = folder / "det" / "det.txt";
+  const auto flat = folder / "det.txt";
+  return (!std::filesystem::exists(usual) && std::filesystem::exists(flat) ? flat : usual).string();
+}
+
 double positive_setting(const std::map<std::string, std::pair<std::string, long>, std::less<>>& settings,
                         const std::string& key, const std::string& path) {
   const auto found = settings.find(key);
@@ -156,14 +163,17 @@ SequenceInfo read_sequence_info(const std::string& path) {
   return info;
 }
 
+SequenceInfo info_of_folder(const std::string& folder) {
+  if (has_sequence_info(folder)) return read_sequence_info(info_path(folder));
+  SequenceInfo info;
+  info.name = name_of_folder(folder);
+  return info;
+}
+
 Detections read_detections(const std::string& folder) {
   Detections result;
-  if (has_sequence_info(folder)) {
-    result.info = read_sequence_info(info_path(folder));
-  } else {
-    result.info.name = name_of_folder(folder);
-  }
-  const std::string path = (std::filesystem::path(folder) / "det" / "det.txt").string();
+  result.info = info_of_folder(folder);
+  const std::string path = detections_path(folder);
   long without_area = 0;
   std::string first_place;
   double right = 1;

@@ -83,7 +83,9 @@ void Tracker::predict() {
   for (Track& track : tracks_) {
     const MotionInput input = motion_input(track.state, image_);
     if (++track.absence <= trusted_absence) predictions_.push_back({.from = track.state.box, .input = input});
-    track.state.box = moved(track.state.box, model_.predict(input));
+    const Motion motion = model_.predict(input);
+    track.state.box = moved(track.state.box, motion);
+    track.state.last = motion;  // Until a detection says better; a lost track must not repeat an old jitter.
   }
 }
 

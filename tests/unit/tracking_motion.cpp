@@ -62,7 +62,7 @@ TEST(BoxCost, lies_between_zero_and_one_and_is_zero_for_equal_boxes) {
     const Box a = draw.box(), b = draw.box();
     EXPECT_GE(box_cost(a, b, image.diagonal()), 0);
     EXPECT_LE(box_cost(a, b, image.diagonal()), 1);
-    EXPECT_NEAR(box_cost(a, a, image.diagonal()), 0, 1e-15);
+    EXPECT_NEAR(box_cost(a, a, image.diagonal()), 0, 1e-12);
   }
 }
 
@@ -189,8 +189,8 @@ TEST(Camera, finds_the_shift_of_many_boxes_without_links_and_with_strangers) {
   const auto [before, after] = shifted(12, 14, -6, 3, 7);
   const CameraMotion found = estimate_camera(before, after, image, {}, {});
   const Box moved_box = found.apply({300, 200, 40, 100}, image);
-  EXPECT_NEAR(moved_box.left, 314, 1.5);
-  EXPECT_NEAR(moved_box.top, 194, 1.5);
+  EXPECT_NEAR(moved_box.left, 314, 2);
+  EXPECT_NEAR(moved_box.top, 194, 2);
 }
 
 TEST(Camera, few_boxes_move_it_less_than_many) {
@@ -198,9 +198,9 @@ TEST(Camera, few_boxes_move_it_less_than_many) {
     const auto [before, after] = shifted(count, 10, 0, 0, 8);
     return (estimate_camera(before, after, image, {}, {}).apply({300, 200, 40, 100}, image).left - 300) / 10;
   };
-  EXPECT_LT(share(1), 0.95);
+  EXPECT_LT(share(1), 0.75);
   EXPECT_GT(share(1), 0.2);
-  EXPECT_GT(share(12), 0.95);
+  EXPECT_GT(share(12), 0.85);
 }
 
 TEST(Camera, without_boxes_it_stays_as_expected) {

@@ -58,7 +58,9 @@ struct Labels {
 /// `frame,id,left,top,width,height,confidence,-1,-1,-1`, by frame, then id. The confidence is -1 unless asked for.
 [[nodiscard]] std::string to_mot(const std::vector<std::vector<LabelledBox>>& frames, bool with_confidence = false);
 
-/// seqinfo.ini of the folder if it has one.
 [[nodiscard]] bool has_sequence_info(const std::string& folder);
+
+/// seqinfo.ini of the folder; the folder's name and nothing else when it has none.
+[[nodiscard]] SequenceInfo info_of_folder(const std::string& folder);
 
 }  // namespace unshuffle::tracking
