@@ -72,7 +72,7 @@ int run(const TrainTrackerCommand& command) {
     return true;
   });
   tracking::SavedModel saved{
-      .model = state.best, .camera = options.tracker.camera, .objective = state.objectives.back()};
+      .model = state.best, .camera = options.tracker.camera, .objective = state.objectives.back(), .trained_on = {}};
   for (const tracking::Detections& video : videos) saved.trained_on.push_back(video.info.name);
   write_whole_file(command.out, tracking::to_json(saved));
   if (!command.trace.empty()) write_whole_file(command.trace, trace_csv(state));
