@@ -38,7 +38,6 @@ tracking::SortOptions to_sort_options(const TrackerCommand& tracker) {
   if (tracker.least_overlap_given->count() > 0) options.least_overlap = tracker.options.least_overlap;
   if (tracker.death_given->count() > 0) options.longest_absence = tracker.options.longest_absence;
   if (tracker.birth_wait_given->count() > 0) options.least_hits = tracker.options.birth_wait;
-  tracking::validate(options);
   return options;
 }
 
@@ -77,6 +76,12 @@ int run(const TrackCommand& command) {
   const bool sort = command.kind == "sort";
   if (sort && (command.model_given->count() > 0 || command.adapt)) {
     throw InvalidInput("--tracker sort has a motion model of its own; --model and --adapt have no meaning with it");
+  }
+  if (sort) {
+    tracking::validate(to_sort_options(command.tracker));
+  } else {
+    tracking::validate(to_tracker_options(command.tracker));
+    tracking::validate(command.training);
   }
   use_threads(command.threads);
   const auto saved = tracking::load_model(sort ? "identity" : command.model);

@@ -1,6 +1,6 @@
 """Scores of SORT's results by two independent evaluators, for tests/unit/tracking_scores.cpp.
 
-Usage: make_tracking.py PROGRAM DATA > tests/data/tracking_scores.json
+Usage: make_tracking.py PROGRAM DATA tests/data/tracking_scores.json
 
 PROGRAM is unshuffle; DATA holds MOTChallenge sequence folders. CLEAR MOT comes from py-motmetrics, identity scores and
 HOTA from TrackEval, and so does the choice of boxes that count. Needs motmetrics and trackeval from PyPI.
@@ -62,8 +62,8 @@ def main():
         subprocess.run([program, "track", *[data / name for name in names], "--tracker", "sort", "--quiet", "--out",
                         pathlib.Path(folder) / "sort" / "data"], check=True)
         result = {name: scores(data, folder, name) for name in names}
-    json.dump(result, sys.stdout, indent=1)
-    print()
+    # TrackEval talks on standard output, so the numbers go to a file.
+    pathlib.Path(sys.argv[3]).write_text(json.dumps(result, indent=1) + "\n")
 
 
 main()
