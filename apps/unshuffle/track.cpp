@@ -27,7 +27,6 @@ struct TrackCommand {
   std::string camera = "auto";
   std::string out;
   bool adapt = false;
-  bool no_interpolation = false;
   bool quiet = false;
   int threads = 0;
   CLI::Option* model_given = nullptr;
@@ -54,7 +53,6 @@ Frames run_sort(const tracking::Detections& video, const TrackCommand& command) 
 
 Frames run_motion(const tracking::Detections& video, const tracking::SavedModel& saved, const TrackCommand& command) {
   tracking::TrackerOptions options = to_tracker_options(command.tracker);
-  options.interpolate = !command.no_interpolation;
   options.camera = command.camera == "on" || (command.camera == "auto" && (saved.camera || command.adapt));
   tracking::MotionModel model = saved.model;
   if (command.adapt) {
@@ -126,7 +124,9 @@ Command add_track(CLI::App& root) {
                   "Estimate the camera's motion in every frame; auto: as the model was trained, on with --adapt.")
       ->check(CLI::IsMember({"auto", "on", "off"}))
       ->capture_default_str();
-  app->add_flag("--no-interpolation", command->no_interpolation, "Leave the gaps of recovered tracks open.");
+  app->add_option("--longest-gap", command->tracker.options.longest_gap,
+                  "Gaps of recovered tracks up to so many frames are filled by straight lines; 0: none.")
+      ->capture_default_str();
   app->add_option("--out", command->out, "Folder for SEQUENCE.txt: frame,id,left,top,width,height,-1,-1,-1,-1.")
       ->required();
   add_training_options(*app, command->training);

@@ -1,12 +1,10 @@
 #include "unshuffle/tracking/camera.hpp"
 
-#include <fmt/format.h>
-
 #include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
 
-#include "unshuffle/error.hpp"
+#include "tracking/require.hpp"
 #include "unshuffle/transport/solver.hpp"
 
 namespace unshuffle::tracking {
@@ -38,20 +36,17 @@ Residual residual_of(const Box& track, const Box& detection, const Image& image,
           growth * growth};
 }
 
-void require(bool holds, const char* option, double value, const char* expected) {
-  if (!holds) throw InvalidInput(fmt::format("camera {} = {} must be {}", option, value, expected));
-}
-
 }  // namespace
 
 void validate(const CameraOptions& options) {
   transport::validate(options.marginals);
-  require(options.epsilon > 0, "epsilon", options.epsilon, "> 0");
-  require(options.tolerance > 0, "tolerance", options.tolerance, "> 0");
-  require(options.shift_sd > 0, "shift_sd", options.shift_sd, "> 0");
-  require(options.slope_sd > 0, "slope_sd", options.slope_sd, "> 0");
-  require(options.persistence >= 0 && options.persistence <= 1, "persistence", options.persistence, "from 0 to 1");
-  require(options.iterations >= 1, "iterations", options.iterations, "at least 1");
+  require(options.epsilon > 0, "camera epsilon", options.epsilon, "> 0");
+  require(options.tolerance > 0, "camera tolerance", options.tolerance, "> 0");
+  require(options.shift_sd > 0, "camera shift_sd", options.shift_sd, "> 0");
+  require(options.slope_sd > 0, "camera slope_sd", options.slope_sd, "> 0");
+  require(options.persistence >= 0 && options.persistence <= 1, "camera persistence", options.persistence,
+          "from 0 to 1");
+  require(options.iterations >= 1, "camera iterations", options.iterations, "at least 1");
 }
 
 Box CameraMotion::apply(const Box& box, const Image& image) const {

@@ -1,12 +1,10 @@
 #include "unshuffle/tracking/sort.hpp"
 
-#include <fmt/format.h>
-
 #include <Eigen/LU>
 #include <cmath>
 
 #include "tracking/pairing.hpp"
-#include "unshuffle/error.hpp"
+#include "tracking/require.hpp"
 
 namespace unshuffle::tracking {
 namespace {
@@ -25,13 +23,10 @@ Box box_of(const Vector7& state) {
 }  // namespace
 
 void validate(const SortOptions& options) {
-  if (!(options.least_overlap >= 0 && options.least_overlap <= 1)) {
-    throw InvalidInput(fmt::format("least_overlap = {} must be from 0 to 1", options.least_overlap));
-  }
-  if (options.longest_absence < 0) {
-    throw InvalidInput(fmt::format("longest_absence = {} must be at least 0", options.longest_absence));
-  }
-  if (options.least_hits < 0) throw InvalidInput(fmt::format("least_hits = {} must be at least 0", options.least_hits));
+  require(options.least_overlap >= 0 && options.least_overlap <= 1, "least_overlap", options.least_overlap,
+          "from 0 to 1");
+  require(options.longest_absence >= 0, "longest_absence", options.longest_absence, "at least 0");
+  require(options.least_hits >= 0, "least_hits", options.least_hits, "at least 0");
 }
 
 Sort::Sort(SortOptions options) : options_(options) { validate(options_); }

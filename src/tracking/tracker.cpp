@@ -1,21 +1,15 @@
 #include "unshuffle/tracking/tracker.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include "tracking/box_cost.hpp"
 #include "tracking/pairing.hpp"
-#include "unshuffle/error.hpp"
+#include "tracking/require.hpp"
 #include "unshuffle/transport/solver.hpp"
 
 namespace unshuffle::tracking {
 namespace {
-
-void require(bool holds, const char* option, double value, const char* expected) {
-  if (!holds) throw InvalidInput(fmt::format("{} = {} must be {}", option, value, expected));
-}
 
 // Boxes lost for longer may be anywhere; they teach nothing about the motion of the camera or of people.
 constexpr int trusted_absence = 5;
@@ -50,6 +44,7 @@ void validate(const TrackerOptions& options) {
   require(options.smoothing > 0 && options.smoothing <= 1, "smoothing", options.smoothing, "above 0 and at most 1");
   require(options.birth_wait >= 1, "birth_wait", options.birth_wait, "at least 1");
   require(options.longest_absence >= 0, "longest_absence", options.longest_absence, "at least 0");
+  require(options.longest_gap >= 0, "longest_gap", options.longest_gap, "at least 0");
   require(!std::isnan(options.least_confidence), "least_confidence", options.least_confidence, "a number");
   validate(options.camera_options);
 }
@@ -212,8 +207,9 @@ std::vector<std::vector<LabelledBox>> Tracker::results() const {
     for (std::size_t k = 0; k < track.history.size(); ++k) {
       const auto& [frame, box] = track.history[k];
       frames[std::size_t(frame) - 1].push_back({.id = track.id, .box = box});
-      if (!options_.interpolate || k + 1 == track.history.size()) continue;
+      if (k + 1 == track.history.size()) continue;
       const auto& [next, end] = track.history[k + 1];
+      if (next - frame - 1 > options_.longest_gap) continue;
       for (int gap = frame + 1; gap < next; ++gap) {
         const double share = double(gap - frame) / (next - frame);
         frames[std::size_t(gap) - 1].push_back({.id = track.id, .box = between(box, end, share)});

@@ -1,7 +1,5 @@
 #include "unshuffle/tracking/train.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,15 +7,11 @@
 
 #include "fit/random.hpp"
 #include "tracking/box_cost.hpp"
-#include "unshuffle/error.hpp"
+#include "tracking/require.hpp"
 #include "unshuffle/transport/solver.hpp"
 
 namespace unshuffle::tracking {
 namespace {
-
-void require(bool holds, const char* option, double value, const char* expected) {
-  if (!holds) throw InvalidInput(fmt::format("{} = {} must be {}", option, value, expected));
-}
 
 Box predicted_box(const Prediction& track, const MotionModel& model) {
   Box box = moved(track.from, model.predict(track.input));

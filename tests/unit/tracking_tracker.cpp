@@ -44,9 +44,9 @@ TEST(Tracker, a_detection_seen_too_few_times_is_no_track) {
 }
 
 TEST(Tracker, a_lost_track_is_recovered_with_its_id_and_the_gap_is_a_straight_line) {
-  for (const bool interpolate : {true, false}) {
+  for (const int longest_gap : {3, 2}) {
     TrackerOptions options = still();
-    options.interpolate = interpolate;
+    options.longest_gap = longest_gap;
     Tracker tracker(MotionModel::constant_velocity(), image, options);
     for (int frame = 0; frame < 12; ++frame) {
       const bool seen = frame < 5 || frame > 7;
@@ -58,7 +58,7 @@ TEST(Tracker, a_lost_track_is_recovered_with_its_id_and_the_gap_is_a_straight_li
       for (const auto& entry : frame) ids.insert(entry.id);
     }
     EXPECT_EQ(ids.size(), 1U);
-    if (interpolate) {
+    if (longest_gap == 3) {
       ASSERT_EQ(results[6].size(), 1U);
       EXPECT_NEAR(results[6][0].box.left, 100 + 8.0 * 6, 1e-9);
     } else {

@@ -23,7 +23,7 @@ struct TrackerOptions {
   double birth_overlap = 0.3;     ///< A detection overlapping an active track by this much begins no track.
   int longest_absence = 30;       ///< Frames a lost track is kept for.
   double suppress_overlap = 0.7;  ///< Of two active tracks overlapping by this much, the younger one ends.
-  bool interpolate = true;        ///< Fill the gaps of recovered tracks by straight lines.
+  int longest_gap = 15;           ///< Gaps of recovered tracks up to so many frames are filled by straight lines.
   double smoothing = 0.2;         ///< Weight of the newest displacement in the smoothed one.
   double least_confidence = -std::numeric_limits<double>::infinity();  ///< Detections below it are not used.
   Association association = Association::assignment;
