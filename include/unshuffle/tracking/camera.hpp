@@ -17,7 +17,7 @@ namespace unshuffle::tracking {
 
 struct CameraOptions {
   /// How boxes may stay unmatched. A price on the mass left out takes some 50 µs per plan; transport::Ball bounds the
-  /// share left out instead, gives the same motion within noise, and takes 20 times as long.
+  /// share left out instead, gives the same motion within noise, and takes some thirty times as long.
   transport::MarginalPolicy marginals = transport::KullbackLeibler{.strength = 0.3};
   double epsilon = 0.05;     ///< Smoothing of the plan; pair costs are between 0 and 1.
   double tolerance = 0.15;   ///< Residual, in box heights, at which a pair's pull begins to fade.
