@@ -18,6 +18,9 @@ Command add_compare(CLI::App& root);
 Command add_simulate(CLI::App& root);
 Command add_gradient(CLI::App& root);
 Command add_gate(CLI::App& root);
+Command add_track(CLI::App& root);
+Command add_train_tracker(CLI::App& root);
+Command add_evaluate(CLI::App& root);
 Command add_info(CLI::App& root);
 Command add_reproduce(CLI::App& root);
 

@@ -7,6 +7,7 @@
 #include "commands.hpp"
 #include "options.hpp"
 #include "pairs.hpp"
+#include "progress.hpp"
 #include "search.hpp"
 #include "unshuffle/data/output_file.hpp"
 #include "unshuffle/error.hpp"

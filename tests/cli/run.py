@@ -575,5 +575,79 @@ class Cytometry(Case):
                     says="--noise has no meaning with --from")
 
 
+class Tracking(Case):
+    def make_video(self, name="Walk", frames=25, people=3):
+        """People who walk at constant speed, each detected in every frame; the truth has the detections' boxes."""
+        os.makedirs(self.path(f"{name}/det"))
+        os.makedirs(self.path(f"{name}/gt"))
+        self.write(f"{name}/seqinfo.ini",
+                   f"[Sequence]\nname={name}\nframeRate=10\nseqLength={frames}\nimWidth=640\nimHeight=480\n")
+        detections, truth = [], []
+        for frame in range(1, frames + 1):
+            for person in range(people):
+                box = f"{60 + 180 * person + (3 + person) * frame},{100 + 20 * person},40,100"
+                detections.append(f"{frame},-1,{box},1\n")
+                truth.append(f"{frame},{person + 1},{box},1,-1,-1,-1\n")
+        self.write(f"{name}/det/det.txt", "".join(reversed(detections)))
+        self.write(f"{name}/gt/gt.txt", "".join(truth))
+        return name
+
+    def test_a_clear_video_is_tracked_without_a_mistake_and_evaluated(self):
+        self.make_video()
+        self.make_video("Other", frames=12)
+        for extra in (["--model", "identity"], ["--adapt", "--epochs", 2], ["--associate", "plan"]):
+            self.succeed("track", "Walk", "Other", "--out", "results", *extra)
+            scores = json.loads(self.succeed("evaluate", "--gt", ".", "--results", "results", "--json"))
+            self.assertEqual(list(scores), ["Other", "Walk", "COMBINED"])
+            self.assertEqual(scores["COMBINED"]["mota"], 1)
+            self.assertEqual(scores["COMBINED"]["idf1"], 1)
+            self.assertAlmostEqual(scores["COMBINED"]["hota"], 1)
+
+    def test_sort_waits_and_the_table_and_csv_say_so(self):
+        self.make_video()
+        self.succeed("track", "Walk", "--tracker", "sort", "--out", "results")
+        table = self.succeed("evaluate", "--gt", "Walk", "--results", "results", "--csv", "s.csv", "--out", "s.json")
+        self.assertIn("HOTA", table)
+        self.assertIn("COMBINED", table)
+        rows = read_rows(self.path("s.csv"))
+        self.assertEqual([row["sequence"] for row in rows], ["Walk", "COMBINED"])
+        self.assertEqual(rows[0]["ids"], "0")
+
+    def test_training_goes_on_from_a_checkpoint_to_the_same_file(self):
+        self.make_video()
+        self.succeed("train-tracker", "Walk", "--out", "whole.json", "--epochs", 4, "--trace", "trace.csv")
+        self.assertGreaterEqual(len(read_rows(self.path("trace.csv"))), 1)
+        self.succeed("train-tracker", "Walk", "--out", "part.json", "--epochs", 1, "--checkpoint", "c.json", "--resume")
+        self.succeed("train-tracker", "Walk", "--out", "part.json", "--epochs", 4, "--checkpoint", "c.json", "--resume",
+                     "--threads", 1)
+        with open(self.path("whole.json")) as whole, open(self.path("part.json")) as part:
+            self.assertEqual(whole.read(), part.read())
+        self.succeed("track", "Walk", "--model", "whole.json", "--out", "results")
+        self.refuse(3, "train-tracker", "Walk", "--out", "part.json", "--seed", 9, "--checkpoint", "c.json", "--resume",
+                    says="c.json: was written for other videos or options")
+
+    def test_a_video_without_detections_gives_an_empty_file(self):
+        self.make_video()
+        self.write("Walk/det/det.txt", "")
+        self.succeed("track", "Walk", "--out", "results")
+        self.assertEqual(os.path.getsize(self.path("results/Walk.txt")), 0)
+        self.succeed("train-tracker", "Walk", "--out", "m.json")
+
+    def test_errors_say_where(self):
+        self.make_video()
+        self.refuse(2, "track", "Walk", "--out", "r", "--least-overlap", 2, says="least_overlap = 2 must be from 0 to 1")
+        self.refuse(2, "track", "Walk", "--out", "r", "--tracker", "sort", "--model", "identity", says="--tracker sort")
+        self.refuse(2, "track", "Walk", "./Walk", "--out", "r", says="are both named Walk")
+        self.refuse(2, "train-tracker", "Walk", "--out", "m.json", "--resume", says="--resume needs --checkpoint")
+        self.refuse(3, "track", "Walk", "--out", "r", "--model", "none.json", says="none.json: cannot be opened")
+        self.refuse(3, "track", "Nowhere", "--out", "r", says="Nowhere/det/det.txt: cannot be opened")
+        self.refuse(3, "evaluate", "--gt", "Nowhere", "--results", ".", says="Nowhere: there is no such file or folder")
+        self.refuse(3, "evaluate", "--gt", ".", "--results", "Walk", says="holds no results for Walk")
+        self.write("Walk/det/det.txt", "1,-1,5,5,10,10,1\n99,-1,5,5,10,10,1\n")
+        self.refuse(3, "track", "Walk", "--out", "r", says="det.txt:2: frame 99 is not a whole number from 1 to 25")
+        self.write("bad.txt", "1,1,5,5,10,10\n1,1,6,6,10,10\n")
+        self.refuse(3, "evaluate", "--gt", "Walk", "--results", "bad.txt", says="bad.txt:2: id 1 is in frame 1 already")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -1,0 +1,144 @@
+// unshuffle track: detections of videos in, boxes with identities out.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+
+#include "commands.hpp"
+#include "options.hpp"
+#include "progress.hpp"
+#include "tracker_options.hpp"
+#include "unshuffle/data/output_file.hpp"
+#include "unshuffle/error.hpp"
+#include "unshuffle/tracking/model_file.hpp"
+#include "unshuffle/tracking/sort.hpp"
+
+namespace unshuffle::app {
+namespace {
+
+using Frames = std::vector<std::vector<tracking::LabelledBox>>;
+
+struct TrackCommand {
+  TrackerCommand tracker;
+  tracking::TrainOptions training;
+  std::string kind = "motion";
+  std::string model = "constant-velocity";
+  std::string camera = "auto";
+  std::string out;
+  bool adapt = false;
+  bool quiet = false;
+  int threads = 0;
+  CLI::Option* model_given = nullptr;
+};
+
+tracking::SortOptions to_sort_options(const TrackerCommand& tracker) {
+  tracking::SortOptions options;
+  if (tracker.least_overlap_given->count() > 0) options.least_overlap = tracker.options.least_overlap;
+  if (tracker.death_given->count() > 0) options.longest_absence = tracker.options.longest_absence;
+  if (tracker.birth_wait_given->count() > 0) options.least_hits = tracker.options.birth_wait;
+  return options;
+}
+
+Frames run_sort(const tracking::Detections& video, const TrackCommand& command) {
+  tracking::Sort sort(to_sort_options(command.tracker));
+  Frames frames;
+  for (const auto& detections : video.frames) {
+    std::vector<tracking::Detection> used = detections;
+    std::erase_if(used, [&](const auto& d) { return d.confidence < command.tracker.options.least_confidence; });
+    frames.push_back(sort.step(used));
+  }
+  return frames;
+}
+
+Frames run_motion(const tracking::Detections& video, const tracking::SavedModel& saved, const TrackCommand& command) {
+  tracking::TrackerOptions options = to_tracker_options(command.tracker);
+  options.camera = command.camera == "on" || (command.camera == "auto" && (saved.camera || command.adapt));
+  tracking::MotionModel model = saved.model;
+  if (command.adapt) {
+    tracking::TrainOptions training = command.training;
+    training.tracker = options;
+    tracking::TrainState state(model);
+    const auto progress = progress_bar(command.quiet);
+    tracking::train(state, {video}, training, [&](const tracking::TrainState& now) {
+      if (progress) (void)progress(now.settled ? training.epochs : now.epochs(), training.epochs);
+      return true;
+    });
+    model = state.best;
+  }
+  return tracking::track(video, model, options);
+}
+
+int run(const TrackCommand& command) {
+  if (command.threads < 0) throw InvalidInput(fmt::format("--threads = {} must be at least 0", command.threads));
+  const bool sort = command.kind == "sort";
+  if (sort && (command.model_given->count() > 0 || command.adapt)) {
+    throw InvalidInput("--tracker sort has a motion model of its own; --model and --adapt have no meaning with it");
+  }
+  if (sort) {
+    tracking::validate(to_sort_options(command.tracker));
+  } else {
+    tracking::validate(to_tracker_options(command.tracker));
+    tracking::validate(command.training);
+  }
+  use_threads(command.threads);
+  const auto saved = tracking::load_model(sort ? "identity" : command.model);
+  const auto videos = load_videos(command.tracker.sequences, command.quiet);
+  std::error_code failure;
+  std::filesystem::create_directories(command.out, failure);
+  if (failure) throw SystemFailure(fmt::format("{}: cannot be made: {}", command.out, failure.message()));
+  for (const tracking::Detections& video : videos) {
+    const std::string path = (std::filesystem::path(command.out) / (video.info.name + ".txt")).string();
+    require_writable(path);
+    const auto begin = std::chrono::steady_clock::now();
+    const Frames frames = sort ? run_sort(video, command) : run_motion(video, saved, command);
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+    write_whole_file(path, tracking::to_mot(frames));
+    if (command.quiet) continue;
+    std::size_t boxes = 0;
+    long last_id = 0;
+    for (const auto& frame : frames) {
+      boxes += frame.size();
+      for (const auto& box : frame) last_id = std::max(last_id, box.id);
+    }
+    fmt::print("{}: {} frames, {} boxes, ids up to {}, {:.0f} frames/s\nWrote {}\n", video.info.name, frames.size(),
+               boxes, last_id, double(frames.size()) / std::max(taken.count(), 1e-9), path);
+  }
+  return 0;
+}
+
+}  // namespace
+
+Command add_track(CLI::App& root) {
+  CLI::App* app = root.add_subcommand("track", "Give the detections of videos identities (MOTChallenge files).");
+  const auto command = std::make_shared<TrackCommand>();
+  add_tracker_options(*app, command->tracker);
+  app->add_option("--tracker", command->kind, "motion: predict with a model, follow the camera; sort: SORT.")
+      ->check(CLI::IsMember({"motion", "sort"}))
+      ->capture_default_str();
+  command->model_given =
+      app->add_option("--model", command->model, "identity, constant-velocity, or a file written by train-tracker.")
+          ->capture_default_str();
+  app->add_flag("--adapt", command->adapt, "First train the model on each very video; needs no labels.");
+  app->add_option("--camera", command->camera,
+                  "Estimate the camera's motion in every frame; auto: as the model was trained, on with --adapt.")
+      ->check(CLI::IsMember({"auto", "on", "off"}))
+      ->capture_default_str();
+  app->add_option("--longest-gap", command->tracker.options.longest_gap,
+                  "Gaps of recovered tracks up to so many frames are filled by straight lines; 0: none.")
+      ->capture_default_str();
+  app->add_option("--out", command->out, "Folder for SEQUENCE.txt: frame,id,left,top,width,height,-1,-1,-1,-1.")
+      ->required();
+  add_training_options(*app, command->training);
+  app->add_option("--threads", command->threads, "0: all. The answer does not depend on it.")->capture_default_str();
+  app->add_flag("--quiet", command->quiet, "Print errors only.");
+  app->footer(
+      "The options from --epochs to --seed matter with --adapt only.\n\n"
+      "Example:\n"
+      "  unshuffle train-tracker MOT15/train/ETH-Sunnyday --out sunnyday.json\n"
+      "  unshuffle track MOT15/train/ETH-Sunnyday --model sunnyday.json --out results\n"
+      "  unshuffle evaluate --gt MOT15/train --results results");
+  return {app, [command] { return run(*command); }};
+}
+
+}  // namespace unshuffle::app

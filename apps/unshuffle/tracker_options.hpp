@@ -1,0 +1,29 @@
+// Options that track and train-tracker share.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "unshuffle/tracking/train.hpp"
+
+namespace unshuffle::app {
+
+struct TrackerCommand {
+  std::vector<std::string> sequences;
+  tracking::TrackerOptions options;
+  std::string association = "assignment";
+  CLI::Option* least_overlap_given = nullptr;
+  CLI::Option* birth_wait_given = nullptr;
+  CLI::Option* death_given = nullptr;
+};
+
+void add_tracker_options(CLI::App& command, TrackerCommand& tracker);
+void add_training_options(CLI::App& command, tracking::TrainOptions& options);
+
+[[nodiscard]] tracking::TrackerOptions to_tracker_options(const TrackerCommand& tracker);
+
+/// Reads the folders; says on stderr what was left out, unless quiet.
+[[nodiscard]] std::vector<tracking::Detections> load_videos(const std::vector<std::string>& folders, bool quiet);
+
+}  // namespace unshuffle::app

@@ -1,0 +1,112 @@
+// unshuffle train-tracker: a motion model from detections alone.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "commands.hpp"
+#include "options.hpp"
+#include "progress.hpp"
+#include "tracker_options.hpp"
+#include "unshuffle/data/output_file.hpp"
+#include "unshuffle/data/table.hpp"
+#include "unshuffle/error.hpp"
+#include "unshuffle/tracking/model_file.hpp"
+
+namespace unshuffle::app {
+namespace {
+
+struct TrainTrackerCommand {
+  TrackerCommand tracker;
+  tracking::TrainOptions training;
+  int hidden = 0;
+  bool no_camera = false;
+  std::string start;
+  std::string checkpoint;
+  bool resume = false;
+  std::string trace;
+  std::string out;
+  int threads = 0;
+  bool quiet = false;
+};
+
+tracking::TrainState first_state(const TrainTrackerCommand& command) {
+  if (!command.start.empty()) return tracking::TrainState(tracking::load_model(command.start).model);
+  tracking::MotionModel model(command.hidden);
+  model.draw_hidden_weights(command.training.seed);
+  return tracking::TrainState(model);
+}
+
+std::string trace_csv(const tracking::TrainState& state) {
+  std::string out = "epoch,objective\n";
+  for (std::size_t at = 0; at < state.objectives.size(); ++at) {
+    out += fmt::format("{},", at + 1);
+    append_number(out, state.objectives[at]);
+    out += '\n';
+  }
+  return out;
+}
+
+int run(const TrainTrackerCommand& command) {
+  if (command.threads < 0) throw InvalidInput(fmt::format("--threads = {} must be at least 0", command.threads));
+  if (command.resume && command.checkpoint.empty())
+    throw InvalidInput("--resume needs --checkpoint FILE to go on from");
+  tracking::TrainOptions options = command.training;
+  options.tracker = to_tracker_options(command.tracker);
+  options.tracker.camera = !command.no_camera;
+  tracking::validate(options);
+  for (const std::string& path : {command.out, command.checkpoint, command.trace}) {
+    if (!path.empty()) require_writable(path);
+  }
+  use_threads(command.threads);
+  const auto videos = load_videos(command.tracker.sequences, command.quiet);
+  tracking::TrainState state = first_state(command);
+  const std::string mark = tracking::fingerprint(videos, options, state.model.hidden()) + ", start " + command.start;
+  if (command.resume && std::filesystem::exists(command.checkpoint)) {
+    state = tracking::state_from_json(read_file(command.checkpoint), command.checkpoint, mark);
+  }
+  const auto progress = progress_bar(command.quiet);
+  tracking::train(state, videos, options, [&](const tracking::TrainState& now) {
+    if (progress) (void)progress(now.settled ? options.epochs : now.epochs(), options.epochs);
+    if (!command.checkpoint.empty()) write_whole_file(command.checkpoint, tracking::checkpoint_json(now, mark));
+    return true;
+  });
+  tracking::SavedModel saved{
+      .model = state.best, .camera = options.tracker.camera, .objective = state.objectives.back(), .trained_on = {}};
+  for (const tracking::Detections& video : videos) saved.trained_on.push_back(video.info.name);
+  write_whole_file(command.out, tracking::to_json(saved));
+  if (!command.trace.empty()) write_whole_file(command.trace, trace_csv(state));
+  if (!command.quiet) {
+    fmt::print("{} epochs, objective per pair {:.4f} -> {:.4f}{}\nWrote {}\n", state.epochs(), state.objectives.front(),
+               state.objectives.back(), state.settled ? "" : ", still falling", command.out);
+  }
+  return 0;
+}
+
+}  // namespace
+
+Command add_train_tracker(CLI::App& root) {
+  CLI::App* app =
+      root.add_subcommand("train-tracker", "Learn how boxes move from detections alone, without identities.");
+  const auto command = std::make_shared<TrainTrackerCommand>();
+  add_tracker_options(*app, command->tracker);
+  app->add_option("--hidden", command->hidden, "tanh units beside the linear part; 0: a linear model.")
+      ->capture_default_str();
+  app->add_flag("--no-camera", command->no_camera, "Do not take the camera's motion away frame by frame.");
+  app->add_option("--start", command->start,
+                  "Model to begin with: identity when not given, constant-velocity, a file.");
+  add_training_options(*app, command->training);
+  app->add_option("--checkpoint", command->checkpoint, "Written after every epoch.");
+  app->add_flag("--resume", command->resume,
+                "Go on from the checkpoint if it is there; the model is the same to the last bit.");
+  app->add_option("--trace", command->trace, "CSV with the objective of every epoch.");
+  app->add_option("--out", command->out, "The model, as JSON.")->required();
+  app->add_option("--threads", command->threads, "0: all. The answer does not depend on it.")->capture_default_str();
+  app->add_flag("--quiet", command->quiet, "Print errors only.");
+  app->footer(
+      "Example:\n"
+      "  unshuffle train-tracker MOT17/train/MOT17-05-FRCNN --out model.json --checkpoint model.checkpoint --resume");
+  return {app, [command] { return run(*command); }};
+}
+
+}  // namespace unshuffle::app

@@ -1,0 +1,177 @@
+// What each part of the tracker is worth: bench_tracking_ablation terms|training DATA OUT.csv [SEQUENCE...]
+//
+// DATA holds MOTChallenge folders with ground truth. One line per variant, sequence and seed; every model is trained on
+// the detections of the very video it is scored on, the ground truth is used for scoring and for the bound only.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "fit/random.hpp"
+#include "unshuffle/data/output_file.hpp"
+#include "unshuffle/tracking/metrics.hpp"
+#include "unshuffle/tracking/train.hpp"
+
+namespace {
+
+using namespace unshuffle;
+using namespace unshuffle::tracking;
+
+struct Video {
+  Detections detections;
+  Labels truth;
+};
+
+struct Lines {
+  std::string csv = "variant,sequence,seed,hota,idf1,ids,mota,fp,fn\n";
+
+  void add(const std::string& variant, const Video& video, int seed, const MotionModel& model, bool camera) {
+    TrackerOptions options;
+    options.camera = camera;
+    Labels results;
+    results.frames = track(video.detections, model, options);
+    const std::string& name = video.detections.info.name;
+    const Counts counts = evaluate(video.truth, results, benchmark_of(name, video.truth));
+    const Scores scores = scores_of(counts);
+    const std::string line =
+        fmt::format("{},{},{},{:.4f},{:.4f},{},{:.4f},{},{}\n", variant, name, seed, scores.hota, scores.idf1,
+                    counts.switches, scores.mota, counts.false_positives, counts.misses);
+    fmt::print("{}", line);
+    std::fflush(stdout);
+    csv += line;
+  }
+};
+
+MotionModel trained(const Detections& detections, const TrainOptions& options, int hidden = 0) {
+  MotionModel start(hidden);
+  start.draw_hidden_weights(options.seed);
+  TrainState state(start);
+  train(state, {detections}, options);
+  return state.best;
+}
+
+/// The linear model without the inputs from `first` on, `count` of them.
+MotionModel without_inputs(const MotionModel& model, int first, int count) {
+  Vector values = model.values();
+  values.segment(3 * first, 3 * count).setZero();
+  MotionModel reduced(model.hidden());
+  reduced.set_values(values);
+  return reduced;
+}
+
+/// The ground-truth identity under a box, -1 where there is none.
+long identity_under(const Box& box, const std::vector<LabelledBox>& truth) {
+  double best = 0.5;
+  long id = -1;
+  for (const LabelledBox& entry : truth) {
+    const double share = overlap(entry.box, box);
+    if (share >= best) {
+      best = share;
+      id = entry.id;
+    }
+  }
+  return id;
+}
+
+void link(TrainFrame& frame, const Labels& truth) {
+  const auto at = static_cast<std::size_t>(frame.number) - 1;
+  if (at == 0 || at >= truth.frames.size()) return;
+  frame.links.assign(frame.tracks.size(), -1);
+  for (std::size_t j = 0; j < frame.tracks.size(); ++j) {
+    const long id = identity_under(frame.tracks[j].from, truth.frames[at - 1]);
+    for (std::size_t i = 0; i < frame.detections.size() && id >= 0; ++i) {
+      if (identity_under(frame.detections[i], truth.frames[at]) == id) frame.links[j] = static_cast<Index>(i);
+    }
+  }
+}
+
+/// The same model fitted with every link between tracks and detections known.
+MotionModel trained_with_links(const Video& video, const TrainOptions& options) {
+  TrainState state((MotionModel()));
+  for (int round = 0; round < 4; ++round) {
+    auto frames = frames_of(video.detections, state.best, options.tracker);
+    for (TrainFrame& frame : frames) link(frame, video.truth);
+    std::erase_if(frames, [](const TrainFrame& frame) { return frame.links.empty(); });
+    for (int epoch = 0; epoch < options.round; ++epoch) train_epoch(state, frames, options);
+    state.best_objective = std::numeric_limits<double>::max();
+  }
+  return state.best;
+}
+
+/// 20 % of the detections taken away and as many false ones put anywhere in the image.
+Detections corrupted(const Detections& clean, std::uint64_t seed) {
+  constexpr double share = 0.2;
+  RandomStream random(seed, 0);
+  Detections noisy = clean;
+  for (auto& frame : noisy.frames) {
+    const auto boxes = frame;
+    frame.clear();
+    for (const Detection& detection : boxes) {
+      if (random.uniform() > share) frame.push_back(detection);
+      if (random.uniform() > share) continue;
+      Detection wrong = detection;
+      wrong.box.left = random.uniform() * (clean.info.width - wrong.box.width);
+      wrong.box.top = random.uniform() * (clean.info.height - wrong.box.height);
+      frame.push_back(wrong);
+    }
+  }
+  return noisy;
+}
+
+/// Each term on its own and taken away.
+void compare_terms(Lines& lines, const Video& video) {
+  lines.add("identity", video, 0, MotionModel(), false);
+  lines.add("constant velocity", video, 0, MotionModel::constant_velocity(), false);
+  lines.add("identity + camera", video, 0, MotionModel(), true);
+  lines.add("constant velocity + camera", video, 0, MotionModel::constant_velocity(), true);
+  const MotionModel model = trained(video.detections, {});
+  lines.add("trained + camera", video, 1, model, true);
+  lines.add("trained + camera; without place", video, 1, without_inputs(model, 0, 3), true);
+  lines.add("trained + camera; without last step", video, 1, without_inputs(model, 3, 3), true);
+  lines.add("trained + camera; without mean step", video, 1, without_inputs(model, 6, 3), true);
+}
+
+/// Seeds, the bound with true links, a larger model, no camera, and what false and missing detections do to training.
+void compare_training(Lines& lines, const Video& video) {
+  TrainOptions options;
+  const Detections noisy = corrupted(video.detections, 1);
+  TrainOptions exact = options;
+  exact.unmatched = 0;
+  lines.add("trained on corrupted; robust", video, 1, trained(noisy, options), true);
+  lines.add("trained on corrupted; exact", video, 1, trained(noisy, exact), true);
+  lines.add("trained with true links + camera", video, 1, trained_with_links(video, options), true);
+  for (const std::uint64_t seed : {2U, 3U}) {
+    options.seed = seed;
+    lines.add("trained + camera", video, static_cast<int>(seed), trained(video.detections, options), true);
+  }
+  options.seed = 1;
+  lines.add("trained mlp:8 + camera", video, 1, trained(video.detections, options, 8), true);
+  options.tracker.camera = false;
+  lines.add("trained without camera", video, 1, trained(video.detections, options), false);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string kind = argc > 1 ? argv[1] : "";
+  if (argc < 4 || (kind != "terms" && kind != "training")) {
+    fmt::print(stderr, "usage: {} terms|training DATA OUT.csv [SEQUENCE...]\n", argv[0]);
+    return 2;
+  }
+  const std::filesystem::path data(argv[2]);
+  std::vector<std::string> names(argv + 4, argv + argc);
+  if (names.empty()) {
+    names = {"ETH-Sunnyday", "ETH-Bahnhof", "ADL-Rundle-6", "KITTI-17",       "MOT17-05-FRCNN", "MOT17-10-FRCNN",
+             "TUD-Campus",   "PETS09-S2L1", "MOT20-01",     "MOT17-02-FRCNN", "MOT17-04-FRCNN"};
+  }
+  Lines lines;
+  for (const std::string& name : names) {
+    Video video{read_detections((data / name).string()), {}};
+    video.truth = read_labels((data / name / "gt" / "gt.txt").string(), video.detections.info.length);
+    kind == "terms" ? compare_terms(lines, video) : compare_training(lines, video);
+    write_whole_file(argv[3], lines.csv);
+  }
+  return 0;
+}

@@ -1,0 +1,66 @@
+// MOTChallenge folders: SEQ/seqinfo.ini, SEQ/det/det.txt, SEQ/gt/gt.txt, and result files.
+//
+// A line is frame,id,left,top,width,height[,confidence[,class or x[,visibility or y[,z]]]], frames counted from 1, in
+// any order. Columns that a file leaves out count as confidence 1 and class 1.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "unshuffle/tracking/box.hpp"
+
+namespace unshuffle::tracking {
+
+struct SequenceInfo {
+  std::string name;
+  int length = 0;         ///< Frames.
+  double frame_rate = 0;  ///< 0: not known.
+  double width = 0;       ///< Of the image, in pixels.
+  double height = 0;
+};
+
+struct Detection {
+  Box box;
+  double confidence = 1;
+};
+
+struct Detections {
+  SequenceInfo info;
+  std::vector<std::vector<Detection>> frames;  ///< One entry per frame, empty where nothing was detected.
+  std::vector<std::string> notes;              ///< What was left out, in words.
+};
+
+struct LabelledBox {
+  long id = 0;
+  Box box;
+  double confidence = 1;
+  int category = 1;
+};
+
+/// Boxes with identities; one entry per frame, by ascending id within a frame.
+struct Labels {
+  std::vector<std::vector<LabelledBox>> frames;
+  int columns = 0;  ///< Of the widest line.
+};
+
+/// Throws BadData naming file and line; seqLength is required, name defaults to the folder's.
+[[nodiscard]] SequenceInfo read_sequence_info(const std::string& path);
+
+/// Detections of a sequence folder. Without seqinfo.ini the last frame with a detection is the last one, and the image
+/// reaches as far as the boxes do. Boxes without a positive width and height are left out, with a note; what is not a
+/// number, or a frame beyond the sequence, is BadData.
+[[nodiscard]] Detections read_detections(const std::string& folder);
+
+/// Ground truth or results. `length` 0: as many frames as the file has. Two boxes of one id in a frame, negative ids or
+/// sizes and frames outside 1..length are BadData.
+[[nodiscard]] Labels read_labels(const std::string& path, int length = 0);
+
+/// `frame,id,left,top,width,height,confidence,-1,-1,-1`, by frame, then id. The confidence is -1 unless asked for.
+[[nodiscard]] std::string to_mot(const std::vector<std::vector<LabelledBox>>& frames, bool with_confidence = false);
+
+[[nodiscard]] bool has_sequence_info(const std::string& folder);
+
+/// seqinfo.ini of the folder; the folder's name and nothing else when it has none.
+[[nodiscard]] SequenceInfo info_of_folder(const std::string& folder);
+
+}  // namespace unshuffle::tracking

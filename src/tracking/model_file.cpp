@@ -1,0 +1,152 @@
+#include "unshuffle/tracking/model_file.hpp"
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "unshuffle/data/table.hpp"
+#include "unshuffle/error.hpp"
+
+namespace unshuffle::tracking {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* model_format = "unshuffle motion model 1";
+constexpr const char* checkpoint_format = "unshuffle tracker training 1";
+
+Json to_array(const Vector& values) { return std::vector<double>(values.begin(), values.end()); }
+
+Vector to_vector(const Json& array) {
+  const auto values = array.get<std::vector<double>>();
+  return Eigen::Map<const Vector>(values.data(), Index(values.size()));
+}
+
+MotionModel to_model(int hidden, const Json& values) {
+  MotionModel model(hidden);
+  model.set_values(to_vector(values));
+  return model;
+}
+
+/// Reads JSON of a known format; whatever goes wrong becomes BadData with the file's name.
+template <class Result>
+Result parsed(const std::string& content, const std::string& source, const char* format,
+              const std::function<Result(const Json&)>& read) {
+  try {
+    const Json json = Json::parse(content);
+    const std::string found = json.value("format", "");
+    if (found != format) {
+      throw BadData(fmt::format("{}: format \"{}\"; \"{}\" was expected", source, found, format));
+    }
+    return read(json);
+  } catch (const nlohmann::json::exception& error) {
+    throw BadData(fmt::format("{}: {}", source, error.what()));
+  } catch (const InvalidInput& error) {
+    throw BadData(fmt::format("{}: {}", source, error.what()));
+  }
+}
+
+}  // namespace
+
+std::string to_json(const SavedModel& saved) {
+  const Json json{{"format", model_format},
+                  {"hidden", saved.model.hidden()},
+                  {"inputs", {"1", "x", "y", "last_dx", "last_dy", "last_dlogh", "mean_dx", "mean_dy", "mean_dlogh"}},
+                  {"outputs", {"dx", "dy", "dlogh"}},
+                  {"values", to_array(saved.model.values())},
+                  {"camera", saved.camera},
+                  {"objective", saved.objective},
+                  {"trained_on", saved.trained_on}};
+  return json.dump(2) + "\n";
+}
+
+SavedModel model_from_json(const std::string& content, const std::string& source) {
+  return parsed<SavedModel>(content, source, model_format, [](const Json& json) {
+    return SavedModel{.model = to_model(json.at("hidden").get<int>(), json.at("values")),
+                      .camera = json.at("camera").get<bool>(),
+                      .objective = json.at("objective").get<double>(),
+                      .trained_on = json.at("trained_on").get<std::vector<std::string>>()};
+  });
+}
+
+SavedModel load_model(const std::string& name) {
+  if (name == "identity") return {.model = MotionModel(), .camera = false, .objective = 0, .trained_on = {}};
+  if (name == "constant-velocity") {
+    return {.model = MotionModel::constant_velocity(), .camera = false, .objective = 0, .trained_on = {}};
+  }
+  return model_from_json(read_file(name), name);
+}
+
+std::string checkpoint_json(const TrainState& state, const std::string& belongs_to) {
+  const Json json{{"format", checkpoint_format},
+                  {"belongs_to", belongs_to},
+                  {"hidden", state.model.hidden()},
+                  {"model", to_array(state.model.values())},
+                  {"tracked", to_array(state.tracked.values())},
+                  {"best", to_array(state.best.values())},
+                  {"first_moment", to_array(state.first_moment)},
+                  {"second_moment", to_array(state.second_moment)},
+                  {"steps", state.steps},
+                  {"objectives", state.objectives},
+                  {"best_objective", state.best_objective},
+                  {"round_epochs", state.round_epochs},
+                  {"epochs_since_gain", state.epochs_since_gain},
+                  {"settled", state.settled}};
+  return json.dump(2) + "\n";
+}
+
+TrainState state_from_json(const std::string& content, const std::string& source, const std::string& belongs_to) {
+  return parsed<TrainState>(content, source, checkpoint_format, [&](const Json& json) {
+    const auto owner = json.at("belongs_to").get<std::string>();
+    if (owner != belongs_to) {
+      throw BadData(fmt::format("{}: was written for other videos or options: {}; now: {}", source, owner, belongs_to));
+    }
+    const int hidden = json.at("hidden").get<int>();
+    TrainState state(to_model(hidden, json.at("model")));
+    state.tracked = to_model(hidden, json.at("tracked"));
+    state.best = to_model(hidden, json.at("best"));
+    state.first_moment = to_vector(json.at("first_moment"));
+    state.second_moment = to_vector(json.at("second_moment"));
+    if (state.first_moment.size() != state.model.size() || state.second_moment.size() != state.model.size()) {
+      throw BadData(fmt::format("{}: moments of {} and {} numbers; {} were expected", source, state.first_moment.size(),
+                                state.second_moment.size(), state.model.size()));
+    }
+    state.steps = json.at("steps").get<int>();
+    state.objectives = json.at("objectives").get<std::vector<double>>();
+    state.best_objective = json.at("best_objective").get<double>();
+    state.round_epochs = json.at("round_epochs").get<int>();
+    state.epochs_since_gain = json.at("epochs_since_gain").get<int>();
+    state.settled = json.at("settled").get<bool>();
+    if (state.round_epochs < 0 || state.round_epochs > state.epochs()) {
+      throw BadData(fmt::format("{}: round_epochs = {} of {} epochs", source, state.round_epochs, state.epochs()));
+    }
+    return state;
+  });
+}
+
+// The number of epochs is left out: going on for longer is what a checkpoint is for.
+std::string fingerprint(const std::vector<Detections>& videos, const TrainOptions& options, int hidden) {
+  std::string text;
+  for (const Detections& video : videos) {
+    std::size_t boxes = 0;
+    for (const auto& frame : video.frames) boxes += frame.size();
+    text += fmt::format("{} ({} frames, {} boxes), ", video.info.name, video.info.length, boxes);
+  }
+  const TrackerOptions& tracker = options.tracker;
+  const CameraOptions& camera = tracker.camera_options;
+  text += fmt::format(
+      "hidden {}, round {}, batch {}, learning rate {}, epsilon {}, unmatched {}, patience {}, gain {}, seed {}, ",
+      hidden, options.round, options.batch, options.learning_rate, options.epsilon, options.unmatched, options.patience,
+      options.least_gain, options.seed);
+  text += fmt::format("overlaps {} {} {} {}, birth {}, death {}, smoothing {}, confidence {}, association {}, ",
+                      tracker.least_overlap, tracker.recovery_overlap, tracker.birth_overlap, tracker.suppress_overlap,
+                      tracker.birth_wait, tracker.longest_absence, tracker.smoothing, tracker.least_confidence,
+                      int(tracker.association));
+  text += fmt::format("camera {} {} {} {} {} {} {}", tracker.camera, camera.epsilon, camera.tolerance, camera.shift_sd,
+                      camera.slope_sd, camera.persistence, camera.iterations);
+  return text;
+}
+
+}  // namespace unshuffle::tracking

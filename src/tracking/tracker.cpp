@@ -1,0 +1,236 @@
+#include "unshuffle/tracking/tracker.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tracking/box_cost.hpp"
+#include "tracking/pairing.hpp"
+#include "tracking/require.hpp"
+#include "unshuffle/transport/solver.hpp"
+
+namespace unshuffle::tracking {
+namespace {
+
+// Boxes lost for longer may be anywhere; they teach nothing about the motion of the camera or of people.
+constexpr int trusted_absence = 5;
+
+/// Pairs that are each other's likeliest in the robust plan and hold most of the mass on both sides.
+std::vector<std::size_t> likeliest_pairs(const std::vector<Edge>& edges, Index rows, Index columns) {
+  if (edges.empty()) return {};
+  Matrix cost = Matrix::Ones(rows, columns);
+  for (const Edge& edge : edges) cost(edge.row, edge.column) = 1 - edge.weight;
+  transport::SolverOptions options{.epsilon = 0.02, .relative = false};
+  options.rows = options.columns = transport::Ball{.spread = 0.5};
+  options.tolerance = 1e-6;
+  const Matrix plan = transport::Solver(options).solve(cost).coupling;
+  const Vector row_sums = plan.rowwise().sum();
+  const Vector column_sums = plan.colwise().sum();
+  std::vector<std::size_t> chosen;
+  for (std::size_t at = 0; at < edges.size(); ++at) {
+    const double mass = plan(edges[at].row, edges[at].column);
+    if (mass > 0.5 * row_sums(edges[at].row) && mass > 0.5 * column_sums(edges[at].column)) chosen.push_back(at);
+  }
+  return chosen;
+}
+
+}  // namespace
+
+void validate(const TrackerOptions& options) {
+  const auto share = [](double value) { return value >= 0 && value <= 1; };
+  require(share(options.least_overlap), "least_overlap", options.least_overlap, "from 0 to 1");
+  require(share(options.recovery_overlap), "recovery_overlap", options.recovery_overlap, "from 0 to 1");
+  require(share(options.birth_overlap), "birth_overlap", options.birth_overlap, "from 0 to 1");
+  require(share(options.suppress_overlap), "suppress_overlap", options.suppress_overlap, "from 0 to 1");
+  require(options.smoothing > 0 && options.smoothing <= 1, "smoothing", options.smoothing, "above 0 and at most 1");
+  require(options.birth_wait >= 1, "birth_wait", options.birth_wait, "at least 1");
+  require(options.longest_absence >= 0, "longest_absence", options.longest_absence, "at least 0");
+  require(options.longest_gap >= 0, "longest_gap", options.longest_gap, "at least 0");
+  require(!std::isnan(options.least_confidence), "least_confidence", options.least_confidence, "a number");
+  validate(options.camera_options);
+}
+
+Tracker::Tracker(MotionModel model, Image image, TrackerOptions options)
+    : model_(std::move(model)), image_(image), options_(options) {
+  validate(options_);
+  require(image.width > 0 && image.height > 0, "image width", image.width, "> 0, and the height too");
+}
+
+std::vector<LabelledBox> Tracker::step(const std::vector<Detection>& detections) {
+  ++frame_;
+  std::vector<Detection> used;
+  std::copy_if(detections.begin(), detections.end(), std::back_inserter(used),
+               [&](const Detection& detection) { return detection.confidence >= options_.least_confidence; });
+  predict();
+  follow_camera(used);
+  associate(used);
+  begin_tracks(used);
+  suppress();
+  end_tracks();
+  std::vector<LabelledBox> shown;
+  for (const Track& track : tracks_) {
+    if (track.certain() && track.absence == 0) shown.push_back({.id = track.id, .box = track.state.box});
+  }
+  return shown;
+}
+
+void Tracker::predict() {
+  predictions_.clear();
+  for (Track& track : tracks_) {
+    const MotionInput input = motion_input(track.state, image_);
+    if (++track.absence <= trusted_absence) predictions_.push_back({.from = track.state.box, .input = input});
+    const Motion motion = model_.predict(input);
+    track.state.box = moved(track.state.box, motion);
+    track.state.last = motion;  // Until a detection says better; a lost track must not repeat an old jitter.
+  }
+}
+
+void Tracker::follow_camera(const std::vector<Detection>& detections) {
+  if (!options_.camera) return;
+  std::vector<Box> predicted;
+  std::vector<Box> detected;
+  for (const Track& track : tracks_) {
+    if (track.absence <= trusted_absence) predicted.push_back(track.state.box);
+  }
+  for (const Detection& detection : detections) detected.push_back(detection.box);
+  camera_.field *= options_.camera_options.persistence;
+  camera_ = estimate_camera(predicted, detected, image_, camera_, options_.camera_options);
+  auto prediction = predictions_.begin();
+  for (Track& track : tracks_) {
+    const Box before = track.state.box;
+    track.state.box = camera_.apply(before, image_);
+    track.anchor = camera_.apply(track.anchor, image_);
+    if (track.absence > trusted_absence) continue;
+    prediction->camera = {track.state.box.left - before.left, track.state.box.top - before.top};
+    ++prediction;
+  }
+}
+
+void Tracker::associate(const std::vector<Detection>& detections) {
+  taken_.assign(detections.size(), 0);
+  std::vector<std::size_t> active;
+  std::vector<std::size_t> lost;
+  std::vector<std::size_t> tentative;
+  for (std::size_t at = 0; at < tracks_.size(); ++at) {
+    const Track& track = tracks_[at];
+    (!track.certain() ? tentative : track.absence == 1 ? active : lost).push_back(at);
+  }
+  match(active, detections, options_.least_overlap);
+  match(lost, detections, options_.recovery_overlap);
+  match(tentative, detections, options_.least_overlap);
+}
+
+void Tracker::match(const std::vector<std::size_t>& tracks, const std::vector<Detection>& detections,
+                    double least_overlap) {
+  std::vector<Edge> edges;
+  for (std::size_t i = 0; i < tracks.size(); ++i) {
+    const Box& box = tracks_[tracks[i]].state.box;
+    for (std::size_t j = 0; j < detections.size(); ++j) {
+      if (taken_[j] != 0) continue;
+      const double share = overlap(box, detections[j].box);
+      if (share <= 0 || share < least_overlap) continue;
+      edges.push_back({Index(i), Index(j), 1 - box_cost(box, detections[j].box, image_.diagonal())});
+    }
+  }
+  const auto pair = options_.association == Association::plan ? &likeliest_pairs : &heaviest_pairs;
+  for (const std::size_t at : pair(edges, Index(tracks.size()), Index(detections.size()))) {
+    const auto column = std::size_t(edges[at].column);
+    observe(tracks_[tracks[std::size_t(edges[at].row)]], detections[column]);
+    taken_[column] = 1;
+  }
+}
+
+void Tracker::observe(Track& track, const Detection& detection) {
+  const Box& now = detection.box;
+  const Box& before = track.anchor;
+  if (track.detections > 0) {
+    const Motion step =
+        Motion((now.center_x() - before.center_x()) / before.height,
+               (now.center_y() - before.center_y()) / before.height, std::log(now.height / before.height)) /
+        track.absence;
+    // The first displacements count equally, later ones fade.
+    const double weight = std::max(options_.smoothing, 1.0 / track.detections);
+    track.state.last = step;
+    track.state.smooth += weight * (step - track.state.smooth);
+  }
+  track.state.box = track.anchor = now;
+  track.absence = 0;
+  ++track.detections;
+  track.history.emplace_back(frame_, now);
+  if (!track.certain() && track.detections >= options_.birth_wait) track.id = ++last_id_;
+}
+
+void Tracker::begin_tracks(const std::vector<Detection>& detections) {
+  for (std::size_t j = 0; j < detections.size(); ++j) {
+    if (taken_[j] != 0) continue;
+    const bool covered = std::any_of(tracks_.begin(), tracks_.end(), [&](const Track& track) {
+      return track.certain() && track.absence == 0 &&
+             overlap(track.state.box, detections[j].box) > options_.birth_overlap;
+    });
+    if (covered) continue;
+    Track fresh;
+    fresh.anchor = detections[j].box;
+    observe(fresh, detections[j]);
+    tracks_.push_back(std::move(fresh));
+  }
+}
+
+void Tracker::suppress() {
+  for (std::size_t young = tracks_.size(); young-- > 0;) {
+    const Track& track = tracks_[young];
+    if (!track.certain() || track.absence > 0) continue;
+    const bool hidden = std::any_of(tracks_.begin(), tracks_.end(), [&](const Track& other) {
+      return other.certain() && other.absence == 0 && other.id < track.id &&
+             overlap(other.state.box, track.state.box) > options_.suppress_overlap;
+    });
+    if (!hidden) continue;
+    tracks_[young].history.pop_back();
+    retire(young);
+  }
+}
+
+void Tracker::end_tracks() {
+  for (std::size_t at = tracks_.size(); at-- > 0;) {
+    const Track& track = tracks_[at];
+    const int allowed = track.certain() ? options_.longest_absence : 0;
+    if (track.absence > allowed) retire(at);
+  }
+}
+
+void Tracker::retire(std::size_t at) {
+  if (tracks_[at].certain()) ended_.push_back(std::move(tracks_[at]));
+  tracks_.erase(tracks_.begin() + std::ptrdiff_t(at));
+}
+
+std::vector<std::vector<LabelledBox>> Tracker::results() const {
+  std::vector<std::vector<LabelledBox>> frames(static_cast<std::size_t>(frame_));
+  const auto add = [&](const Track& track) {
+    for (std::size_t k = 0; k < track.history.size(); ++k) {
+      const auto& [frame, box] = track.history[k];
+      frames[std::size_t(frame) - 1].push_back({.id = track.id, .box = box});
+      if (k + 1 == track.history.size()) continue;
+      const auto& [next, end] = track.history[k + 1];
+      if (next - frame - 1 > options_.longest_gap) continue;
+      for (int gap = frame + 1; gap < next; ++gap) {
+        const double share = double(gap - frame) / (next - frame);
+        frames[std::size_t(gap) - 1].push_back({.id = track.id, .box = between(box, end, share)});
+      }
+    }
+  };
+  for (const Track& track : ended_) add(track);
+  for (const Track& track : tracks_) {
+    if (track.certain()) add(track);
+  }
+  for (auto& frame : frames) {
+    std::sort(frame.begin(), frame.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+  }
+  return frames;
+}
+
+std::vector<std::vector<LabelledBox>> track(const Detections& detections, const MotionModel& model,
+                                            const TrackerOptions& options) {
+  Tracker tracker(model, {detections.info.width, detections.info.height}, options);
+  for (const auto& frame : detections.frames) tracker.step(frame);
+  return tracker.results();
+}
+
+}  // namespace unshuffle::tracking
