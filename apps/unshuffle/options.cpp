@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <omp.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -125,19 +124,6 @@ void require_meaning(const CLI::Option& option, bool has_meaning, std::string_vi
 
 void require(bool holds, std::string_view option, double value, std::string_view expected) {
   if (!holds) throw InvalidInput(fmt::format("{} = {} must be {}", option, value, expected));
-}
-
-std::function<bool(double, double)> progress_bar(bool quiet) {
-  if (quiet || ::isatty(STDERR_FILENO) == 0) return {};
-  return [last = -1](double done, double total) mutable {
-    const int percent = total > 0 ? static_cast<int>(100 * std::min(1.0, done / total)) : 0;
-    if (percent == last) return true;
-    last = percent;
-    fmt::print(stderr, "\r[{:<40}] {:3d} %", std::string(static_cast<std::size_t>(percent) * 2 / 5, '#'), percent);
-    if (percent >= 100) fmt::print(stderr, "\r{:60}\r", "");
-    std::fflush(stderr);
-    return true;
-  };
 }
 
 void add_method_option(CLI::App& command, MethodOptions& options, const std::vector<Method>& choices) {

@@ -66,9 +66,6 @@ void require_meaning(const CLI::Option& option, bool has_meaning, std::string_vi
 /// Throws InvalidInput `OPTION = VALUE must be EXPECTED` unless it holds.
 void require(bool holds, std::string_view option, double value, std::string_view expected);
 
-/// A bar on a terminal, nothing when piped.
-[[nodiscard]] std::function<bool(double, double)> progress_bar(bool quiet);
-
 /// Reads the files; says on stderr what was left out, unless quiet.
 [[nodiscard]] TablesAsProblem load(const TableOptions& options);
 

@@ -1,6 +1,5 @@
 // unshuffle reproduce: the figures and tables of the paper, and whether its claims hold here.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -8,6 +7,7 @@
 
 #include "commands.hpp"
 #include "options.hpp"
+#include "progress.hpp"
 #include "reproduce/pages.hpp"
 #include "unshuffle/data/output_file.hpp"
 #include "unshuffle/error.hpp"
@@ -37,19 +37,10 @@ std::vector<std::string> names() {
   return known;
 }
 
-void show_progress(const ReproduceCommand& command, Settings& settings, const std::string& name) {
-  if (command.quiet || isatty(STDERR_FILENO) == 0) return;
-  settings.progress = [name](double done, double total) {
-    fmt::print(stderr, "\r{:<20} {:3.0f} %", name, 100 * std::min(1.0, done / total));
-    if (done >= total) fmt::print(stderr, "\r{:40}\r", "");
-    std::fflush(stderr);
-  };
-}
-
 Result reproduce(const ReproduceCommand& command, const Experiment& experiment) {
   const std::filesystem::path folder(command.out);
   Settings settings = command.settings;
-  show_progress(command, settings, experiment.name);
+  settings.progress = progress_bar(command.quiet);
   const std::string file = experiment.name + ".csv";
   const Measurements measured = command.from.empty()
                                     ? experiment.measure(settings)

@@ -105,7 +105,7 @@ Measurements measure(const Settings& settings) {
     all.push_back({"accuracy", double(count), 0, "robot-unrolled", "gradient_error", off});
     note(count, "unrolled, stored", spent_by([&] { return unrolled(setting, count, Tape::stored); }));
     note(count, "unrolled, recomputed", spent_by([&] { return unrolled(setting, count, Tape::recomputed); }));
-    if (settings.progress) settings.progress(count, 1.2 * counts.back());
+    if (settings.progress) (void)settings.progress(count, 1.2 * counts.back());
   }
   const Spent dense = spent_by([&] { return implicit_dense(setting); });
   const Spent line = spent_by([&] { return implicit_line(setting); });

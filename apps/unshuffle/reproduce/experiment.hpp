@@ -43,7 +43,7 @@ struct Settings {
   std::uint64_t seed = 0;
   std::string cytometry_file;      ///< FCS file; empty: simulated events.
   std::string cytometry_response;  ///< Its channel to predict from the others.
-  std::function<void(double, double)> progress;  ///< (done, total) of one experiment.
+  std::function<bool(double, double)> progress;  ///< (done, total) of one experiment.
 
   [[nodiscard]] int repetitions() const { return quick ? 2 : 10; }
 };

@@ -109,7 +109,7 @@ Measurements run_all(const std::vector<Task>& tasks, const Settings& settings) {
       if (!failure) failure = std::current_exception();
     }
     const int finished = ++done;
-    if (settings.progress && omp_get_thread_num() == 0) settings.progress(finished, double(tasks.size()));
+    if (settings.progress && omp_get_thread_num() == 0) (void)settings.progress(finished, double(tasks.size()));
   }
   if (failure) std::rethrow_exception(failure);
   Measurements joined;
