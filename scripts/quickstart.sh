@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 trap 'echo "Quick start: FAILED (see above)." >&2' ERR
 
 out=quickstart-output
-./scripts/build.sh release
+./scripts/build.sh release unshuffle_app
 unshuffle=build/release/unshuffle
 
 rm -rf "$out"

@@ -452,6 +452,31 @@ class BadData(Case):
         self.refuse(3, "predict", "fit.json", "f.csv", says='f.csv: there is no column "a"; the columns are b, c, town')
 
 
+class Reproduce(Case):
+    def test_an_experiment_leaves_numbers_pictures_and_pages(self):
+        said = self.succeed("reproduce", "conditioning", "--quick", "--out", "a")
+        self.assertIn("[holds]", said)
+        files = ["conditioning.csv", "conditioning.png", "conditioning.svg", "index.html", "results.md"]
+        self.assertEqual(sorted(os.listdir(self.path("a"))), files)
+        with open(self.path("a/conditioning.png"), "rb") as picture:
+            self.assertEqual(picture.read(8), b"\x89PNG\r\n\x1a\n")
+        for row in read_rows(self.path("a/conditioning.csv")):
+            if row["method"] == "alternating":  # 1 + dρ/(1-ρ) at ρ = 1/2
+                self.assertAlmostEqual(float(row["value"]), 1 + float(row["x"]), places=3)
+
+    def test_pictures_and_claims_come_from_the_numbers_alone(self):
+        self.succeed("reproduce", "rho", "--quick", "--out", "a")
+        self.succeed("reproduce", "rho", "--from", "a", "--out", "b")
+        for name in ("rho.csv", "rho.svg", "results.md"):
+            with open(self.path("a/" + name)) as first, open(self.path("b/" + name)) as second:
+                self.assertEqual(first.read(), second.read(), name)
+
+    def test_what_cannot_be_reproduced(self):
+        self.refuse(2, "reproduce", "nothing", "--out", "a", says="nothing")
+        self.refuse(2, "reproduce", "cytometry", "--cytometry-file", "x.fcs", "--out", "a", says="belong together")
+        self.refuse(3, "reproduce", "rho", "--from", "none", "--out", "a", says="rho.csv", creates=["a"])
+
+
 class BadDisk(Case):
     def setUp(self):
         super().setUp()

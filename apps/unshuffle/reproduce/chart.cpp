@@ -331,7 +331,9 @@ void draw(cairo_t* cairo, const Figure& figure, double width, double height) {
   cairo_rectangle(cairo, 0, 0, width, height);
   cairo_fill(cairo);
   pen.colour(ink);
-  pen.text(figure.title, 18, 28, 0, text_size + 4, true);
+  constexpr double title_size = text_size + 4, edge = 18;
+  const double fits = (width - 2 * edge) / pen.width_of(figure.title, title_size, true);
+  pen.text(figure.title, edge, 28, 0, title_size * std::min(1.0, fits), true);
   for (std::size_t k = 0; k < figure.panels.size(); ++k) {
     const auto column = static_cast<double>(k % static_cast<std::size_t>(figure.columns));
     const auto row = static_cast<double>(k / static_cast<std::size_t>(figure.columns));
