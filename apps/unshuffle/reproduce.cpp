@@ -41,11 +41,11 @@ Result reproduce(const ReproduceCommand& command, const Experiment& experiment) 
   const std::filesystem::path folder(command.out);
   Settings settings = command.settings;
   settings.progress = progress_bar(command.quiet);
-  const std::string file = experiment.name + ".csv";
-  const Measurements measured = command.from.empty()
-                                    ? experiment.measure(settings)
-                                    : measurements_from_csv((std::filesystem::path(command.from) / file).string());
-  write_whole_file((folder / file).string(), to_csv(measured));
+  const std::string file = experiment.name + ".csv", written = (folder / file).string();
+  const std::string read = command.from.empty() ? written : (std::filesystem::path(command.from) / file).string();
+  if (command.from.empty()) write_whole_file(written, to_csv(experiment.measure(settings)));
+  const Measurements measured = measurements_from_csv(read);
+  if (!command.from.empty()) write_whole_file(written, to_csv(measured));
   const Shown shown = experiment.show(measured);
   write_figure(shown.figure, (folder / experiment.name).string());
   if (!command.quiet) {
