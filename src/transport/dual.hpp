@@ -87,6 +87,7 @@ class DualSolver {
            now.sinkhorn_steps < options.max_sinkhorn) {
       // Newton's model fails where a column is empty, and with free rows one column step solves everything.
       const double before = now.marginal_error;
+      const bool sinkhorn_paid = sinkhorn_pays;
       bool stepped = false;
       if (!sinkhorn_pays && !rows_.is_free() && !some_column_is_empty(now)) {
         ++now.newton_steps;
@@ -102,7 +103,8 @@ class DualSolver {
         sinkhorn_pays = sinkhorn_pays && now.marginal_error < 0.5 * before;
       }
       now.history.push_back(now.marginal_error);
-      if (!std::isfinite(now.marginal_error) || (!stepped && before < 1e-6 && now.marginal_error > 0.9 * before)) break;
+      const bool stuck = !sinkhorn_paid && !stepped && before < 1e-6 && now.marginal_error > 0.9 * before;
+      if (!std::isfinite(now.marginal_error) || stuck) break;
     }
     conclude(now, options);
     return now;
