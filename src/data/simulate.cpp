@@ -96,7 +96,9 @@ std::vector<Index> draw_permutation(Random& random, const SimulateOptions& optio
 
 Matrix design_matrix(const Problem& problem, const Matrix& z) {
   Matrix design(problem.responses(), problem.x.cols() + z.cols() + 1);
-  design << problem.x, z, Vector::Ones(problem.responses());
+  if (problem.x.cols() > 0) design.leftCols(problem.x.cols()) = problem.x;
+  design.middleCols(problem.x.cols(), z.cols()) = z;
+  design.rightCols(1).setOnes();
   return design;
 }
 
