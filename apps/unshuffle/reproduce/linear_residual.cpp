@@ -32,9 +32,8 @@ Shown show(const Measurements& all) {
   shown.figure = four_panels_figure(all, "Linear model, two platforms, all rows shuffled", "relative test error");
   for (const std::string against : {"ls", "em", "sliced-gw", "sinkhorn-gw"}) {
     const Contest result = contest(all, "robot", against, "relative_error");
-    shown.claims.push_back({fmt::format("ROBOT outperforms {}.", against), result.won == result.settings,
-                            fmt::format("Better in {} of {} settings{}.", result.won, result.settings,
-                                        result.lost_at.empty() ? "" : "; not: " + result.lost_at)});
+    shown.claims.push_back({fmt::format("ROBOT outperforms {}.", against), result.won_all(),
+                            result.in_words()});
   }
   const Contest oracle = contest(all, "robot", "oracle", "relative_error");
   shown.claims.push_back({"ROBOT can beat Oracle when the dimension is low or the noise is large.", oracle.won > 0,

@@ -75,9 +75,8 @@ Shown show(const Measurements& all) {
   for (const std::string against : {"robot", "ls"}) {
     const Contest result = contest(all, "robot-robust", against, "relative_error");
     shown.claims.push_back({fmt::format("ROBOT-robust consistently outperforms {}.", against == "ls" ? "LS" : "ROBOT"),
-                            result.won == result.settings,
-                            fmt::format("Better in {} of {} settings{}.", result.won, result.settings,
-                                        result.lost_at.empty() ? "" : "; not: " + result.lost_at)});
+                            result.won_all(),
+                            result.in_words()});
   }
   const Contest oracle = contest(all, "robot-robust", "oracle", "relative_error");
   shown.claims.push_back({"ROBOT-robust is better than Oracle when there are many rows or much noise.", oracle.won > 0,

@@ -55,9 +55,8 @@ Shown show(const Measurements& all) {
   for (const std::string baseline : {"ls", "am", "em", "rr", "rs"}) {
     const Contest result = contest(all, "robot", baseline, "relative_error");
     shown.claims.push_back({fmt::format("ROBOT is better than {} in all settings.", baseline),
-                            result.won == result.settings,
-                            fmt::format("Better in {} of {} settings{}.", result.won, result.settings,
-                                        result.lost_at.empty() ? "" : "; not: " + result.lost_at)});
+                            result.won_all(),
+                            result.in_words()});
   }
   Measurements low;
   for (const Measurement& one : all) {

@@ -117,6 +117,10 @@ Measurements run_all(const std::vector<Task>& tasks, const Settings& settings) {
   return joined;
 }
 
+std::string Contest::in_words() const {
+  return fmt::format("Better in {} of {} settings{}.", won, settings, lost_at.empty() ? "" : "; not: " + lost_at);
+}
+
 Contest contest(const Measurements& all, const std::string& method, const std::string& against,
                 const std::string& quantity, double slack) {
   Contest result;

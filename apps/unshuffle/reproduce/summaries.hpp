@@ -39,7 +39,10 @@ using Task = std::function<Measurements()>;
 /// Compares the means of two methods at every setting of every panel of a quantity; smaller is better.
 struct Contest {
   int settings = 0, won = 0;
-  std::string lost_at;  ///< "e = 5 (0.012 against 0.011)", ...
+  std::string lost_at;  ///< "d at 5: 0.012 against 0.011; ..."
+
+  [[nodiscard]] bool won_all() const { return won == settings; }
+  [[nodiscard]] std::string in_words() const;
 };
 [[nodiscard]] Contest contest(const Measurements& all, const std::string& method, const std::string& against,
                               const std::string& quantity, double slack = 1);
