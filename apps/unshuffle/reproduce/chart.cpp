@@ -3,6 +3,7 @@
 #include <cairo-svg.h>
 #include <cairo.h>
 #include <fmt/format.h>
+#include <fontconfig/fontconfig.h>
 
 #include <algorithm>
 #include <cmath>
@@ -352,30 +353,46 @@ void require_drawn(cairo_status_t status, const std::string& path) {
   }
 }
 
-}  // namespace
+std::string svg_of(const Figure& figure, double width, double height, const std::string& path) {
+  std::string svg;
+  const Surface surface(cairo_svg_surface_create_for_stream(append, &svg, width, height), cairo_surface_destroy);
+  const Context context(cairo_create(surface.get()), cairo_destroy);
+  draw(context.get(), figure, width, height);
+  require_drawn(cairo_status(context.get()), path);
+  cairo_surface_finish(surface.get());
+  return svg;
+}
 
-void write_figure(const Figure& figure, const std::string& stem) {
-  const auto panels = static_cast<double>(figure.panels.size()), columns = static_cast<double>(figure.columns);
-  const double width = panel_width * std::min(panels, columns);
-  const double height = title_height + panel_height * std::ceil(panels / columns);
-  std::string svg, png;
-  {
-    const Surface surface(cairo_svg_surface_create_for_stream(append, &svg, width, height), cairo_surface_destroy);
-    const Context context(cairo_create(surface.get()), cairo_destroy);
-    draw(context.get(), figure, width, height);
-    require_drawn(cairo_status(context.get()), stem + ".svg");
-    cairo_surface_finish(surface.get());
-  }
+std::string png_of(const Figure& figure, double width, double height, const std::string& path) {
+  std::string png;
   const Surface surface(cairo_image_surface_create(CAIRO_FORMAT_RGB24, static_cast<int>(pixels_per_unit * width),
                                                    static_cast<int>(pixels_per_unit * height)),
                         cairo_surface_destroy);
   const Context context(cairo_create(surface.get()), cairo_destroy);
   cairo_scale(context.get(), pixels_per_unit, pixels_per_unit);
   draw(context.get(), figure, width, height);
-  require_drawn(cairo_status(context.get()), stem + ".png");
-  require_drawn(cairo_surface_write_to_png_stream(surface.get(), append, &png), stem + ".png");
-  write_whole_file(stem + ".svg", svg);
-  write_whole_file(stem + ".png", png);
+  require_drawn(cairo_status(context.get()), path);
+  require_drawn(cairo_surface_write_to_png_stream(surface.get(), append, &png), path);
+  return png;
+}
+
+/// Both libraries keep the fonts they loaded until told otherwise.
+void release_fonts() {
+  cairo_debug_reset_static_data();
+  FcFini();
+}
+
+}  // namespace
+
+void write_figure(const Figure& figure, const std::string& stem) {
+  const auto panels = static_cast<double>(figure.panels.size()), columns = static_cast<double>(figure.columns);
+  const double width = panel_width * std::min(panels, columns);
+  const double height = title_height + panel_height * std::ceil(panels / columns);
+  const std::string svg_path = stem + ".svg", png_path = stem + ".png";
+  const std::string svg = svg_of(figure, width, height, svg_path), png = png_of(figure, width, height, png_path);
+  release_fonts();
+  write_whole_file(svg_path, svg);
+  write_whole_file(png_path, png);
 }
 
 }  // namespace unshuffle::app
