@@ -14,6 +14,7 @@ struct Command {
 Command add_fit(CLI::App& root);
 Command add_predict(CLI::App& root);
 Command add_match(CLI::App& root);
+Command add_compare(CLI::App& root);
 Command add_simulate(CLI::App& root);
 Command add_gradient(CLI::App& root);
 Command add_info(CLI::App& root);

@@ -1,6 +1,5 @@
 // unshuffle fit: two tables in, a regression out.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <memory>
@@ -8,6 +7,7 @@
 #include "commands.hpp"
 #include "options.hpp"
 #include "pairs.hpp"
+#include "search.hpp"
 #include "unshuffle/data/output_file.hpp"
 #include "unshuffle/error.hpp"
 #include "unshuffle/fit/match.hpp"
@@ -20,21 +20,19 @@ namespace {
 struct FitCommand {
   TableOptions tables;
   MethodOptions method;
-  std::string hint = "auto";
-  std::string start = "auto";
-  int starts = 0;
+  SearchOptions search;
   double start_confidence = 0.95;
   std::string optimizer = "auto";
-  int max_iterations = 0;
   double learning_rate = 1e-4;
   double momentum = 0.9;
   long batch = 0;
   double epsilon_start = 0;
-  std::uint64_t seed = 0;
   std::string out;
   std::string pairs;
   std::string trace;
   bool json = false;
+  CLI::Option* start_confidence_given = nullptr;
+  CLI::Option* optimizer_given = nullptr;
   CLI::Option* epsilon_start_given = nullptr;
   CLI::Option* learning_rate_given = nullptr;
   CLI::Option* momentum_given = nullptr;
@@ -42,22 +40,15 @@ struct FitCommand {
 };
 
 void add_descent_options(CLI::App& app, FitCommand& command) {
-  app.add_option(
-         "--hint", command.hint,
-         "rows: row i of one table probably belongs to row i of the other; used to start from. Without it: rows "
-         "for one table, none for two.")
-      ->check(CLI::IsMember({"rows", "none"}));
-  app.add_option("--start", command.start, "auto, ls, ransac, group-means, random, or a fit.json to start from.")
-      ->capture_default_str();
-  app.add_option("--starts", command.starts, "How many starts; 0 chooses.")->capture_default_str();
-  app.add_option("--start-confidence", command.start_confidence,
-                 "A RANSAC start knows its own uncertainty; the descent stays within this confidence region of it. 0: "
-                 "free descent.")
-      ->capture_default_str();
-  app.add_option("--optimizer", command.optimizer, "How the objective is minimised.")
-      ->check(CLI::IsMember({"auto", "trust-region", "lbfgs", "momentum", "adam"}))
-      ->capture_default_str();
-  app.add_option("--max-iterations", command.max_iterations, "Per start; 0 chooses.")->capture_default_str();
+  command.start_confidence_given =
+      app.add_option("--start-confidence", command.start_confidence,
+                     "A RANSAC start knows its own uncertainty; the descent stays within this confidence region of it. "
+                     "0: free descent.")
+          ->capture_default_str();
+  command.optimizer_given =
+      app.add_option("--optimizer", command.optimizer, "How the robot methods minimise their objective.")
+          ->check(CLI::IsMember({"auto", "trust-region", "lbfgs", "momentum", "adam"}))
+          ->capture_default_str();
   command.learning_rate_given =
       app.add_option("--learning-rate", command.learning_rate, "Step of momentum and adam.")->capture_default_str();
   command.momentum_given =
@@ -68,7 +59,6 @@ void add_descent_options(CLI::App& app, FitCommand& command) {
       app.add_option("--epsilon-start", command.epsilon_start,
                      "Begin with this larger ε (meant as --epsilon or --epsilon-abs is) and go "
                      "down.");
-  app.add_option("--seed", command.seed, "Of everything random; same seed, same result.")->capture_default_str();
 }
 
 void add_output_options(CLI::App& app, FitCommand& command) {
@@ -76,15 +66,6 @@ void add_output_options(CLI::App& app, FitCommand& command) {
   app.add_option("--pairs", command.pairs, "Write one-to-one pairs as CSV; rows are counted from 0.");
   app.add_option("--trace", command.trace, "Write every iteration of every start as CSV.");
   app.add_flag("--json", command.json, "Print JSON instead of a table.");
-}
-
-StartKind to_start_kind(const std::string& start) {
-  if (start == "auto") return StartKind::automatic;
-  if (start == "ls") return StartKind::least_squares;
-  if (start == "ransac") return StartKind::ransac;
-  if (start == "group-means") return StartKind::group_means;
-  if (start == "random") return StartKind::random;
-  return StartKind::user;
 }
 
 Optimizer to_optimizer(const std::string& optimizer) {
@@ -95,46 +76,37 @@ Optimizer to_optimizer(const std::string& optimizer) {
   return Optimizer::automatic;
 }
 
-void require(bool holds, std::string_view option, double value, std::string_view expected) {
-  if (!holds) throw InvalidInput(fmt::format("{} = {} must be {}", option, value, expected));
-}
-
-/// Options that only some optimisers read are refused with the others, not ignored.
-void require_stepwise(const FitCommand& command) {
-  const bool momentum = command.optimizer == "momentum";
-  const bool stepwise = momentum || command.optimizer == "adam";
-  const auto check = [](const CLI::Option& option, bool has_meaning, std::string_view with) {
-    if (option.count() > 0 && !has_meaning) {
-      throw InvalidInput(fmt::format("{} has a meaning with {} only", option.get_name(), with));
-    }
-  };
-  check(*command.learning_rate_given, stepwise, "--optimizer momentum or adam");
-  check(*command.batch_given, stepwise, "--optimizer momentum or adam");
-  check(*command.momentum_given, momentum, "--optimizer momentum");
+/// Options that only some methods and optimisers read are refused with the others, not ignored.
+void require_read(const FitCommand& command, Method method) {
+  require_read_by(method, command.search);
+  const bool robot = method == Method::robot || method == Method::robot_robust || method == Method::robot_unrolled;
+  for (const CLI::Option* option :
+       {command.start_confidence_given, command.optimizer_given, command.epsilon_start_given}) {
+    require_meaning(*option, robot, "the robot methods");
+  }
+  const bool am = method == Method::am && (command.search.am_step == "gradient" || command.search.paper_settings);
+  const bool momentum = (robot && command.optimizer == "momentum") || am;
+  const bool stepwise = momentum || (robot && command.optimizer == "adam");
+  require_meaning(*command.learning_rate_given, stepwise, "--optimizer momentum or adam, or am --am-step gradient,");
+  require_meaning(*command.batch_given, stepwise, "--optimizer momentum or adam, or am --am-step gradient,");
+  require_meaning(*command.momentum_given, momentum, "--optimizer momentum, or am --am-step gradient,");
 }
 
 FitOptions to_options(const FitCommand& command) {
   FitOptions options = to_fit_options(command.method);
-  const bool one_table = command.tables.features.empty();
-  options.row_hint = command.hint == "rows" || (command.hint == "auto" && one_table);
-  options.start_kind = to_start_kind(command.start);
-  options.starts = command.starts;
+  apply(command.search, command.tables.features.empty(), options);
   options.start_confidence = command.start_confidence;
   options.optimizer = to_optimizer(command.optimizer);
-  options.max_iterations = command.max_iterations;
   options.learning_rate = command.learning_rate;
   options.momentum = command.momentum;
   options.batch = command.batch;
-  options.seed = command.seed;
-  require(command.starts >= 0, "--starts", command.starts, "at least 0");
   require(command.start_confidence >= 0 && command.start_confidence < 1, "--start-confidence", command.start_confidence,
           "at least 0 and below 1");
-  require(command.max_iterations >= 0, "--max-iterations", command.max_iterations, "at least 0");
   require(command.learning_rate > 0 && std::isfinite(command.learning_rate), "--learning-rate", command.learning_rate,
           "> 0");
   require(command.momentum >= 0 && command.momentum < 1, "--momentum", command.momentum, "at least 0 and below 1");
   require(command.batch >= 0, "--batch", static_cast<double>(command.batch), "at least 0");
-  require_stepwise(command);
+  require_read(command, options.method);
   if (command.epsilon_start_given->count() > 0) {
     require(command.epsilon_start > options.epsilon.value && std::isfinite(command.epsilon_start), "--epsilon-start",
             command.epsilon_start, fmt::format("above ε = {}", options.epsilon.value));
@@ -143,18 +115,10 @@ FitOptions to_options(const FitCommand& command) {
   return options;
 }
 
-/// A bar on a terminal, nothing when piped.
-std::function<bool(double, double)> progress_bar(bool quiet) {
-  if (quiet || ::isatty(STDERR_FILENO) == 0) return {};
-  return [last = -1](double done, double total) mutable {
-    const int percent = total > 0 ? static_cast<int>(100 * std::min(1.0, done / total)) : 0;
-    if (percent == last) return true;
-    last = percent;
-    fmt::print(stderr, "\r[{:<40}] {:3d} %", std::string(static_cast<std::size_t>(percent) * 2 / 5, '#'), percent);
-    if (percent >= 100) fmt::print(stderr, "\r{:60}\r", "");
-    std::fflush(stderr);
-    return true;
-  };
+std::vector<Method> all_methods() {
+  std::vector<Method> methods;
+  for (const MethodInfo& info : known_methods()) methods.push_back(info.method);
+  return methods;
 }
 
 std::string trace_csv(const Fit& fit) {
@@ -202,15 +166,13 @@ int run(const FitCommand& command) {
   for (const std::string& path : {command.out, command.pairs, command.trace}) {
     if (!path.empty()) require_writable(path);
   }
-  const TablesAsProblem loaded = load(command.tables);
-  const Problem& problem = loaded.problem;
+  TablesAsProblem loaded = load(command.tables);
+  Problem& problem = loaded.problem;
+  problem.known = command.search.truth.empty() ? known_pairs(command.search) : true_pairs(command.search.truth);
   const auto bound = model->bound_to(problem);
   require_estimable(problem, *bound);
-  require_memory(problem, *bound, options.backend);
-  if (options.start_kind == StartKind::user) {
-    const NamedParameters start = parameters_from_json(read_file(command.start), command.start);
-    options.start = in_order(start, bound->parameter_names(), command.start);
-  }
+  require_memory(problem, *bound, options);
+  apply_to_model(command.search, problem, *bound, options);
   options.progress = progress_bar(command.tables.quiet);
   const Fit result = fit(problem, *model, options);
 
@@ -235,13 +197,17 @@ Command add_fit(CLI::App& root) {
   CLI::App* app = root.add_subcommand("fit", "Fit a regression to two tables whose row links are lost.");
   const auto command = std::make_shared<FitCommand>();
   add_table_options(*app, command->tables);
-  add_method_options(*app, command->method);
+  add_method_option(*app, command->method, all_methods());
+  add_model_options(*app, command->method);
+  add_search_options(*app, command->search);
   add_descent_options(*app, *command);
   add_output_options(*app, *command);
   app->footer(
       "Example: wages in one file, people in another, some of them in one only\n"
       "  unshuffle fit wages.csv people.csv --response wage --robust --unmatched 0.1 --group city=town \\\n"
-      "      --out fit.json --pairs pairs.csv");
+      "      --out fit.json --pairs pairs.csv\n\n"
+      "The same by another method, to compare; unshuffle compare tries several at once\n"
+      "  unshuffle fit wages.csv people.csv --response wage --method am --starts 20");
   return {app, [command] { return run(*command); }};
 }
 

@@ -105,7 +105,7 @@ int run(const GradientCommand& command) {
   const std::string text = read_file(command.at);
   const auto model = model_for(command, text, problem);
   const Vector w = in_order(parameters_from_json(text, command.at), model->parameter_names(), command.at);
-  require_memory(problem, *model, options.backend);
+  require_memory(problem, *model, options);
   use_threads(options.threads);
   Evaluator evaluator(problem, *model, evaluator_options(options, problem));
   const Timed timed = measure(evaluator, w, command.repeat);
@@ -124,7 +124,8 @@ Command add_gradient(CLI::App& root) {
   CLI::App* app = root.add_subcommand("gradient", "Evaluate the objective and its gradient once, and time it.");
   const auto command = std::make_shared<GradientCommand>();
   add_table_options(*app, command->tables);
-  add_method_options(*app, command->method);
+  add_method_option(*app, command->method, {Method::robot, Method::robot_robust});
+  add_model_options(*app, command->method);
   app->add_option("--at", command->at,
                   "JSON with `coefficients` (name → value) and optionally `intercept`; a fit.json will do.")
       ->required();

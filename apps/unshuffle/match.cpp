@@ -38,7 +38,7 @@ int run(const MatchCommand& command) {
   const Problem problem = completed(tables_to_problem(responses, features, context.columns).problem);
   FitOptions options = options_of(fit.saved);
   options.threads = command.threads;
-  require_memory(problem, *fit.model, options.backend);
+  require_memory(problem, *fit.model, options);
   use_threads(options.threads);
   Evaluator evaluator(problem, *fit.model, evaluator_options(options, problem));
   const Matching matching = match(evaluator, problem, *fit.model, fit.parameters);

@@ -16,10 +16,6 @@
 namespace unshuffle::app {
 namespace {
 
-void require(bool holds, std::string_view option, double value, std::string_view expected) {
-  if (!holds) throw InvalidInput(fmt::format("{} = {} must be {}", option, value, expected));
-}
-
 std::vector<GroupKey> to_keys(const std::vector<std::string>& groups) {
   std::vector<GroupKey> keys;
   for (const std::string& group : groups) {
@@ -53,10 +49,17 @@ Epsilon to_epsilon(const MethodOptions& options) {
   return epsilon;
 }
 
-void require_robust(const CLI::Option& option, bool robust) {
-  if (option.count() > 0 && !robust) {
-    throw InvalidInput(fmt::format("{} has a meaning with --robust only", option.get_name()));
+/// --method and --robust, where the command has them.
+Method chosen_method(const MethodOptions& options) {
+  const Method named = *method_named(options.method);
+  if (options.robust && options.method_given->count() > 0 && named != Method::robot_robust) {
+    throw InvalidInput(fmt::format("--robust contradicts --method {}", options.method));
   }
+  const Method method = options.robust ? Method::robot_robust : named;
+  for (const CLI::Option* option : {options.unmatched_given, options.rho1_given, options.rho2_given}) {
+    require_meaning(*option, method == Method::robot_robust, "--robust");
+  }
+  return method;
 }
 
 double free_memory_bytes() {
@@ -110,15 +113,46 @@ void add_table_options(CLI::App& command, TableOptions& options) {
   command.add_flag("--quiet", options.quiet, "Print errors only.");
 }
 
-void add_method_options(CLI::App& command, MethodOptions& options) {
+void require_meaning(const CLI::Option& option, bool has_meaning, std::string_view with) {
+  if (option.count() == 0 || has_meaning) return;
+  throw InvalidInput(fmt::format("{} has a meaning with {} only", option.get_name(), with));
+}
+
+void require(bool holds, std::string_view option, double value, std::string_view expected) {
+  if (!holds) throw InvalidInput(fmt::format("{} = {} must be {}", option, value, expected));
+}
+
+std::function<bool(double, double)> progress_bar(bool quiet) {
+  if (quiet || ::isatty(STDERR_FILENO) == 0) return {};
+  return [last = -1](double done, double total) mutable {
+    const int percent = total > 0 ? static_cast<int>(100 * std::min(1.0, done / total)) : 0;
+    if (percent == last) return true;
+    last = percent;
+    fmt::print(stderr, "\r[{:<40}] {:3d} %", std::string(static_cast<std::size_t>(percent) * 2 / 5, '#'), percent);
+    if (percent >= 100) fmt::print(stderr, "\r{:60}\r", "");
+    std::fflush(stderr);
+    return true;
+  };
+}
+
+void add_method_option(CLI::App& command, MethodOptions& options, const std::vector<Method>& choices) {
+  std::string help = "How rows are linked:";
+  std::vector<std::string> names;
+  for (const MethodInfo& info : known_methods()) {
+    if (std::find(choices.begin(), choices.end(), info.method) == choices.end()) continue;
+    names.emplace_back(info.name);
+    help += fmt::format("\n  {:<15}{}", info.name, info.help);
+  }
+  options.method_given =
+      command.add_option("--method", options.method, help)->check(CLI::IsMember(names))->capture_default_str();
+  command.add_flag("--robust", options.robust, "Rows without a partner may stay unmatched: --method robot-robust.");
+}
+
+void add_model_options(CLI::App& command, MethodOptions& options) {
   options.model_given =
       command.add_option("--model", options.model, "linear, sine or spline:K with K knots per feature.")
           ->capture_default_str();
   command.add_flag("--no-intercept", options.no_intercept, "Fit through the origin.");
-  options.method_given = command.add_option("--method", options.method, "How rows are linked.")
-                             ->check(CLI::IsMember({"robot", "robot-robust"}))
-                             ->capture_default_str();
-  command.add_flag("--robust", options.robust, "Rows without a partner may stay unmatched: --method robot-robust.");
   options.unmatched_given =
       command.add_option("--unmatched", options.unmatched, "Robust: share of either table that may stay unmatched.")
           ->capture_default_str();
@@ -154,19 +188,12 @@ void add_method_options(CLI::App& command, MethodOptions& options) {
 
 FitOptions to_fit_options(const MethodOptions& options) {
   FitOptions fit;
-  if (options.robust && options.method_given->count() > 0 && options.method != "robot-robust") {
-    throw InvalidInput(fmt::format("--robust contradicts --method {}", options.method));
-  }
-  const bool robust = options.robust || options.method == "robot-robust";
-  for (const CLI::Option* option : {options.unmatched_given, options.rho1_given, options.rho2_given}) {
-    require_robust(*option, robust);
-  }
+  if (options.method_given != nullptr) fit.method = chosen_method(options);
   require(options.unmatched > 0 && options.unmatched < 1, "--unmatched", options.unmatched, "above 0 and below 1");
   if (options.rho1_given->count() > 0) require(options.rho1 > 0, "--rho1", options.rho1, "> 0");
   if (options.rho2_given->count() > 0) require(options.rho2 > 0, "--rho2", options.rho2, "> 0");
   require(options.threads >= 0, "--threads", options.threads, "at least 0");
   require(options.tolerance > 0 && std::isfinite(options.tolerance), "--tolerance", options.tolerance, "> 0");
-  fit.method = robust ? Method::robot_robust : Method::robot;
   fit.objective = options.objective == "entropic" ? Objective::entropic : Objective::transport;
   fit.epsilon = to_epsilon(options);
   if (options.backend == "dense") fit.backend = Backend::dense;
@@ -206,8 +233,12 @@ void use_threads(int threads) {
   if (threads > 0) omp_set_num_threads(threads);
 }
 
-void require_memory(const Problem& problem, const Model& bound, Backend backend) {
-  const bool sorted = backend != Backend::dense && problem.outputs() == 1 && bound.additive() != nullptr;
+void require_memory(const Problem& problem, const Model& bound, const FitOptions& options) {
+  const auto methods = known_methods();
+  const bool dense_method = std::any_of(methods.begin(), methods.end(), [&](const MethodInfo& info) {
+    return info.method == options.method && info.dense;
+  });
+  const bool sorted = !dense_method && options.backend != Backend::dense && problem.outputs() == 1 && bound.additive() != nullptr;
   if (sorted) return;
   double entries = 0;
   for (const Block& block : blocks_of(problem)) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -42,7 +43,7 @@ struct MethodOptions {
   double accuracy = 1e-10;
   int threads = 0;
   CLI::Option* model_given = nullptr;
-  CLI::Option* method_given = nullptr;
+  CLI::Option* method_given = nullptr;  ///< Null where a command does not choose one method.
   CLI::Option* unmatched_given = nullptr;
   CLI::Option* rho1_given = nullptr;
   CLI::Option* rho2_given = nullptr;
@@ -51,10 +52,20 @@ struct MethodOptions {
 };
 
 void add_table_options(CLI::App& command, TableOptions& options);
-void add_method_options(CLI::App& command, MethodOptions& options);
+void add_method_option(CLI::App& command, MethodOptions& options, const std::vector<Method>& choices);
+void add_model_options(CLI::App& command, MethodOptions& options);
 
 /// Throws InvalidInput naming the option, its value and what was expected.
 [[nodiscard]] FitOptions to_fit_options(const MethodOptions& options);
+
+/// Throws InvalidInput when the option was given although it has no meaning.
+void require_meaning(const CLI::Option& option, bool has_meaning, std::string_view with);
+
+/// Throws InvalidInput `OPTION = VALUE must be EXPECTED` unless it holds.
+void require(bool holds, std::string_view option, double value, std::string_view expected);
+
+/// A bar on a terminal, nothing when piped.
+[[nodiscard]] std::function<bool(double, double)> progress_bar(bool quiet);
 
 /// Reads the files; says on stderr what was left out, unless quiet.
 [[nodiscard]] TablesAsProblem load(const TableOptions& options);
@@ -63,7 +74,7 @@ void add_method_options(CLI::App& command, MethodOptions& options);
 void require_estimable(const Problem& problem, const Model& bound);
 
 /// Throws SystemFailure saying what is needed when the plan would not fit into the memory that is free.
-void require_memory(const Problem& problem, const Model& bound, Backend backend);
+void require_memory(const Problem& problem, const Model& bound, const FitOptions& options);
 void require_memory(double bytes, const std::string& what, const std::string& advice = "");
 
 /// Limits the threads of everything that follows; 0: all.

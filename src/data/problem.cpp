@@ -64,7 +64,6 @@ void require_groups(const Problem& problem) {
   };
   check(left, problem.responses(), response_table);
   check(right, problem.features(), feature_table);
-  if (blocks_of(problem).empty()) throw BadData("no group occurs in both tables; no row could match any other");
 }
 
 void require_known_pairs(const Problem& problem) {
@@ -135,6 +134,7 @@ void validate(const Problem& problem) {
   require_weights(problem.feature_weights, problem.features(), feature_table);
   require_groups(problem);
   require_known_pairs(problem);
+  if (blocks_of(problem).empty()) throw BadData("no group occurs in both tables; no row could match any other");
 }
 
 void require_enough_rows(const Problem& problem, Index parameters) {
@@ -174,18 +174,29 @@ std::vector<Block> blocks_of(const Problem& problem) {
     return labels.empty() ? Index{0} : labels[static_cast<std::size_t>(row)];
   };
   const Vector weights = normalised(problem.response_weights, problem.responses());
+  std::vector<char> response_known(static_cast<std::size_t>(problem.responses()), 0);
+  std::vector<char> feature_known(static_cast<std::size_t>(problem.features()), 0);
+  for (const KnownPair& pair : problem.known) {
+    response_known[static_cast<std::size_t>(pair.response_row)] = 1;
+    feature_known[static_cast<std::size_t>(pair.feature_row)] = 1;
+  }
   for (Index row = 0; row < problem.responses(); ++row) {
+    if (response_known[static_cast<std::size_t>(row)] != 0) continue;
     Block& block = by_label.try_emplace(label(problem.response_groups, row), Block{{}, {}, 0.0}).first->second;
     block.response_rows.push_back(row);
     block.share += weights[row];
   }
   for (Index row = 0; row < problem.features(); ++row) {
+    if (feature_known[static_cast<std::size_t>(row)] != 0) continue;
     const auto found = by_label.find(label(problem.feature_groups, row));
     if (found != by_label.end()) found->second.feature_rows.push_back(row);
   }
   std::vector<Block> blocks;
   for (auto& [unused, block] : by_label) {
     if (!block.feature_rows.empty()) blocks.push_back(std::move(block));
+  }
+  for (const KnownPair& pair : problem.known) {
+    blocks.push_back({{pair.response_row}, {pair.feature_row}, weights[pair.response_row]});
   }
   return blocks;
 }

@@ -33,6 +33,14 @@ Problem draw_batch(const Problem& problem, Index rows, RandomStream& random) {
     for (const Index i : responses) batch.response_groups.push_back(problem.response_groups[std::size_t(i)]);
     for (const Index j : features) batch.feature_groups.push_back(problem.feature_groups[std::size_t(j)]);
   }
+  std::vector<Index> response_place(std::size_t(problem.responses()), -1);
+  for (std::size_t k = 0; k < responses.size(); ++k) response_place[std::size_t(responses[k])] = Index(k);
+  std::vector<Index> feature_place(std::size_t(problem.features()), -1);
+  for (std::size_t k = 0; k < features.size(); ++k) feature_place[std::size_t(features[k])] = Index(k);
+  // A known pair is a block of one row, which is always drawn.
+  for (const KnownPair& pair : problem.known) {
+    batch.known.push_back({response_place[std::size_t(pair.response_row)], feature_place[std::size_t(pair.feature_row)]});
+  }
   batch.y_names = problem.y_names;
   batch.x_names = problem.x_names;
   batch.z_names = problem.z_names;

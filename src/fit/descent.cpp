@@ -38,12 +38,13 @@ Optimizer chosen_optimizer(const FitOptions& options, Backend backend, Index par
 class Descent {
  public:
   Descent(const Problem& problem, const Model& bound, const FitOptions& options, const Start& start, int index,
-          const Tick& tick)
+          const Tick& tick, const OuterObjective& objective)
       : problem_(problem),
         bound_(bound),
         options_(options),
         index_(index),
         tick_(tick),
+        objective_(objective),
         evaluator_(problem, bound, evaluator_options(options, problem)),
         optimizer_(chosen_optimizer(options, evaluator_.backend(), bound.parameters())),
         random_(options.seed, (1ULL << 42U) + std::uint64_t(index)) {
@@ -53,6 +54,7 @@ class Descent {
       coordinates_.radius = std::numeric_limits<double>::infinity();
     }
     result_.candidate.start = start.kind;
+    result_.noise_sd = start.noise_sd;
   }
 
   Descended run() {
@@ -71,15 +73,19 @@ class Descent {
  private:
   Sample sample(const Vector& u, bool with_hessian) {
     const Vector w = coordinates_.to_parameters(u);
-    const Evaluation evaluation = options_.batch > 0
-                                      ? evaluate_batch(problem_, bound_, batch_options(), w, options_.batch, random_)
-                                      : evaluator_.evaluate(w, with_hessian);
+    const Evaluation evaluation = evaluate(w, with_hessian);
     ++result_.evaluations;
     last_marginal_error_ = evaluation.marginal_error;
     last_inner_iterations_ = evaluation.inner_iterations;
     Sample made{evaluation.objective, coordinates_.transform.transpose() * evaluation.gradient, {}};
     if (with_hessian) made.hessian = coordinates_.transform.transpose() * evaluation.hessian * coordinates_.transform;
     return made;
+  }
+
+  Evaluation evaluate(const Vector& w, bool with_hessian) {
+    if (objective_) return objective_(w, evaluator_.epsilon());
+    if (options_.batch > 0) return evaluate_batch(problem_, bound_, batch_options(), w, options_.batch, random_);
+    return evaluator_.evaluate(w, with_hessian);
   }
 
   [[nodiscard]] EvaluatorOptions batch_options() const {
@@ -139,6 +145,7 @@ class Descent {
   const FitOptions& options_;
   int index_;
   const Tick& tick_;
+  const OuterObjective& objective_;
   Evaluator evaluator_;
   Optimizer optimizer_;
   RandomStream random_;
@@ -183,8 +190,8 @@ int iteration_limit(const FitOptions& options) {
 }
 
 Descended descend(const Problem& problem, const Model& bound, const FitOptions& options, const Start& start, int index,
-                  const Tick& tick) {
-  return Descent(problem, bound, options, start, index, tick).run();
+                  const Tick& tick, const OuterObjective& objective) {
+  return Descent(problem, bound, options, start, index, tick, objective).run();
 }
 
 }  // namespace unshuffle

@@ -34,14 +34,20 @@ struct Descended {
   int evaluations = 0;
   bool stopped = false;
   bool on_boundary = false;
+  double noise_sd = 0;  ///< Of linked rows where it is known, else 0.
 };
 
 /// Called after every outer iteration; returns false to stop.
 using Tick = std::function<bool()>;
 
-/// `options.epsilon` and `epsilon_start` are absolute here.
+/// Objective and gradient at w for an absolute ε.
+using OuterObjective = std::function<Evaluation(const VectorRef& w, double epsilon)>;
+
+/// `options.epsilon` and `epsilon_start` are absolute here. Minimises `objective` where one is given, else what the
+/// evaluator computes.
 [[nodiscard]] Descended descend(const Problem& problem, const Model& bound, const FitOptions& options,
-                                const Start& start, int index, const Tick& tick);
+                                const Start& start, int index, const Tick& tick,
+                                const OuterObjective& objective = {});
 
 /// Outer iterations allowed per stage.
 [[nodiscard]] int iteration_limit(const FitOptions& options);

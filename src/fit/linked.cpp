@@ -53,6 +53,27 @@ Vector damped_step(const NormalEquations& equations, double damping) {
 
 }  // namespace
 
+Links links_in_order(const Problem& problem) {
+  std::vector<char> response_known(std::size_t(problem.responses()), 0);
+  std::vector<char> feature_known(std::size_t(problem.features()), 0);
+  Links links;
+  for (const KnownPair& pair : problem.known) {
+    response_known[std::size_t(pair.response_row)] = 1;
+    feature_known[std::size_t(pair.feature_row)] = 1;
+    links.responses.push_back(pair.response_row);
+    links.features.push_back(pair.feature_row);
+  }
+  const Index both = std::min(problem.responses(), problem.features());
+  for (Index i = 0; i < both; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    if (response_known[at] != 0 || feature_known[at] != 0) continue;
+    if (!problem.response_groups.empty() && problem.response_groups[at] != problem.feature_groups[at]) continue;
+    links.responses.push_back(i);
+    links.features.push_back(i);
+  }
+  return links;
+}
+
 LinkedRows link(const Problem& problem, const Model& bound, const std::vector<Index>& response_rows,
                 const std::vector<Index>& feature_rows) {
   LinkedRows rows;

@@ -17,6 +17,18 @@ struct LinkedRows {
   [[nodiscard]] Index size() const { return y.rows(); }
 };
 
+/// Row responses[k] of D1 taken to belong to row features[k] of D2.
+struct Links {
+  std::vector<Index> responses;
+  std::vector<Index> features;
+
+  [[nodiscard]] Index size() const { return static_cast<Index>(responses.size()); }
+  bool operator==(const Links&) const = default;
+};
+
+/// Row i beside row i where both may match, for as many rows as both tables have; known pairs as they are known.
+[[nodiscard]] Links links_in_order(const Problem& problem);
+
 /// Row response_rows[k] of D1 beside row feature_rows[k] of D2.
 [[nodiscard]] LinkedRows link(const Problem& problem, const Model& bound, const std::vector<Index>& response_rows,
                               const std::vector<Index>& feature_rows);

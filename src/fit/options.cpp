@@ -39,12 +39,36 @@ void validate(const FitOptions& options) {
   require(positive(options.learning_rate), "learning_rate", options.learning_rate, "> 0");
   require(options.momentum >= 0 && options.momentum < 1, "momentum", options.momentum, ">= 0 and < 1");
   require(options.batch >= 0, "batch", static_cast<double>(options.batch), ">= 0");
-  require(options.batch == 0 || options.optimizer == Optimizer::momentum || options.optimizer == Optimizer::adam,
+  const bool am_batches = options.method == Method::am && options.am_step == MatchedStep::gradient;
+  require(options.batch == 0 || am_batches || options.optimizer == Optimizer::momentum ||
+              options.optimizer == Optimizer::adam,
           "batch", static_cast<double>(options.batch), "0 unless the optimizer is momentum or adam");
   require(positive(options.tolerance), "tolerance", options.tolerance, "> 0");
   require(options.accuracy >= 1e-12 && options.accuracy <= 1e-2, "accuracy", options.accuracy, "within 1e-12 .. 1e-2");
   require(positive(options.gradient_tolerance), "gradient_tolerance", options.gradient_tolerance, "> 0");
   require(options.threads >= 0, "threads", options.threads, ">= 0");
+  require(options.em_chains >= 1, "em_chains", options.em_chains, ">= 1");
+  require(positive(options.em_swaps), "em_swaps", options.em_swaps, "> 0");
+  require(positive(options.rr_threshold), "rr_threshold", options.rr_threshold, "> 0");
+  require(options.rs_samples >= 1, "rs_samples", static_cast<double>(options.rs_samples), ">= 1");
+  require(positive(options.rs_threshold), "rs_threshold", options.rs_threshold, "> 0");
+  require(options.gw_slices >= 1, "gw_slices", options.gw_slices, ">= 1");
+  require(positive(options.gw_epsilon), "gw_epsilon", options.gw_epsilon, "> 0");
+  require(options.unroll >= 1, "unroll", options.unroll, ">= 1");
+}
+
+FitOptions with_paper_settings(FitOptions options, Index rows, bool linear_in_parameters) {
+  options.optimizer = Optimizer::momentum;
+  options.am_step = MatchedStep::gradient;
+  options.learning_rate = 1e-4;
+  options.epsilon = {.value = 1e-4, .relative = true};
+  options.epsilon_start = 0;
+  options.max_iterations = linear_in_parameters ? 2000 : 80;
+  options.batch = 500;
+  if (!linear_in_parameters) {
+    options.batch = rows <= 100 ? 10 : rows <= 200 ? 30 : rows <= 500 ? 50 : rows <= 1000 ? 100 : 300;
+  }
+  return options;
 }
 
 EvaluatorOptions evaluator_options(const FitOptions& options, const Problem& problem) {

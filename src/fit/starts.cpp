@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "fit/linked.hpp"
 #include "fit/random.hpp"
 #include "fit/ransac.hpp"
 #include "unshuffle/error.hpp"
@@ -20,18 +19,9 @@ constexpr int default_starts = 8;
 constexpr std::uint64_t pairing_stream = 1ULL << 40U;
 constexpr std::uint64_t least_squares_stream = 1ULL << 41U;
 
-/// Row i beside row i where both may match, for as many rows as both tables have.
 LinkedRows linked_in_order(const Problem& problem, const Model& bound) {
-  const Index both = std::min(problem.responses(), problem.features());
-  std::vector<Index> rows;
-  rows.reserve(std::size_t(both));
-  for (Index i = 0; i < both; ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    if (problem.response_groups.empty() || problem.response_groups[at] == problem.feature_groups[at]) {
-      rows.push_back(i);
-    }
-  }
-  return link(problem, bound, rows, rows);
+  const Links links = links_in_order(problem);
+  return link(problem, bound, links.responses, links.features);
 }
 
 LinkedRows paired_at_random(const Problem& problem, const Model& bound, Index count) {
@@ -95,17 +85,8 @@ Start random_start(const Problem& problem, const Model& bound, RandomStream rand
   return {"random", w, {}, 0};
 }
 
-// Models linear in w have one least-squares fit; others are tried from several points.
 Start least_squares_start(const Problem& problem, const Model& bound, std::uint64_t seed) {
-  const LinkedRows rows = linked_in_order(problem, bound);
-  LeastSquares best = least_squares(bound, rows, Vector::Zero(bound.parameters()));
-  if (!bound.linear_in_parameters()) {
-    for (std::uint64_t trial = 0; trial < 10; ++trial) {
-      const Start from = random_start(problem, bound, RandomStream(seed, least_squares_stream + trial));
-      LeastSquares other = least_squares(bound, rows, from.parameters);
-      if (other.squares < best.squares) best = std::move(other);
-    }
-  }
+  const LeastSquares best = best_least_squares(problem, bound, linked_in_order(problem, bound), {}, seed);
   return {"least squares", best.parameters, {}, 0};
 }
 
@@ -142,7 +123,7 @@ LinkedRows group_means(const Problem& problem, const Model& bound, Vector& rows_
 }
 
 void add_group_means(const Problem& problem, const Model& bound, std::vector<Start>& starts) {
-  if (problem.response_groups.empty() || !bound.linear_in_parameters()) return;
+  if (blocks_of(problem).size() < 2 || !bound.linear_in_parameters()) return;
   Vector weights;
   const LinkedRows means = group_means(problem, bound, weights);
   if (means.size() == 0) return;
@@ -211,6 +192,18 @@ std::vector<Start> make_starts(const Problem& problem, const Model& bound, const
       return {user_start(bound, options)};
   }
   return starts;
+}
+
+LeastSquares best_least_squares(const Problem& problem, const Model& bound, const LinkedRows& rows,
+                                const Vector& row_weights, std::uint64_t seed) {
+  LeastSquares best = least_squares(bound, rows, Vector::Zero(bound.parameters()), row_weights);
+  if (bound.linear_in_parameters()) return best;
+  for (std::uint64_t trial = 0; trial < 10; ++trial) {
+    const Start from = random_start(problem, bound, RandomStream(seed, least_squares_stream + trial));
+    LeastSquares other = least_squares(bound, rows, from.parameters, row_weights);
+    if (other.squares < best.squares) best = std::move(other);
+  }
+  return best;
 }
 
 Vector natural_steps(const Problem& problem, const Model& bound, const VectorRef& w) {

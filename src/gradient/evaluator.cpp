@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "gradient/block_objective.hpp"
+#include "gradient/costs.hpp"
 #include "transport/lapack.hpp"
 #include "unshuffle/error.hpp"
 
@@ -63,6 +64,10 @@ struct Evaluator::State {
   }
 
   void split_into_blocks();
+  [[nodiscard]] TwoTables tables_of(const DenseBlock& block) const {
+    return {rows_from(x, block.rows(Side::response)), rows_from(problem->y, block.rows(Side::response)),
+            rows_from(z, block.rows(Side::feature))};
+  }
   void fill_cost(const DenseBlock& block, const VectorRef& w, Matrix& cost) const;
   void pull_back_dense(DenseBlock& block, double scale, const VectorRef& w, Vector& gradient) const;
   [[nodiscard]] double largest_cost(const VectorRef& w);
@@ -108,46 +113,11 @@ void Evaluator::State::split_into_blocks() {
 }
 
 void Evaluator::State::fill_cost(const DenseBlock& block, const VectorRef& w, Matrix& cost) const {
-  const Matrix y = rows_from(problem->y, block.rows(Side::response));
-  const Matrix bx = rows_from(x, block.rows(Side::response)), bz = rows_from(z, block.rows(Side::feature));
-  cost.setZero(y.rows(), bz.rows());
-  if (const AdditiveModel* sum = additive()) {
-    const Matrix t = y - sum->part(Side::response, bx, w), s = sum->part(Side::feature, bz, w);
-#pragma omp parallel for schedule(static)
-    for (Index j = 0; j < cost.cols(); ++j)
-      for (Index o = 0; o < t.cols(); ++o) cost.col(j).array() += (t.col(o).array() - s(j, o)).square();
-    return;
-  }
-#pragma omp parallel for schedule(static)
-  for (Index i = 0; i < cost.rows(); ++i)
-    cost.row(i) = (model->predict(bx.row(i), bz, w).rowwise() - y.row(i)).rowwise().squaredNorm();
+  squared_costs(*model, tables_of(block), w, cost);
 }
 
-// ∇ = Σ_ij W_ij ∇C_ij with ∂C_ij/∂f = -2(y_i - f_ij); for an additive model only sums over rows and columns are needed.
 void Evaluator::State::pull_back_dense(DenseBlock& block, double scale, const VectorRef& w, Vector& gradient) const {
-  const Matrix weights = scale * block.plan_weights(options.objective);
-  const Matrix y = rows_from(problem->y, block.rows(Side::response));
-  const Matrix bx = rows_from(x, block.rows(Side::response)), bz = rows_from(z, block.rows(Side::feature));
-  if (const AdditiveModel* sum = additive()) {
-    const Matrix t = y - sum->part(Side::response, bx, w), s = sum->part(Side::feature, bz, w);
-    const Vector by_row = weights.rowwise().sum(), by_column = weights.colwise().sum();
-    sum->pull_back_part(Side::response, bx, w, -2 * (by_row.asDiagonal() * t - weights * s), gradient);
-    sum->pull_back_part(Side::feature, bz, w, -2 * (weights.transpose() * t - by_column.asDiagonal() * s), gradient);
-    return;
-  }
-  // A fixed number of partial sums, so that the result does not depend on the number of threads.
-  constexpr Index parts = 16;
-  Matrix partial = Matrix::Zero(gradient.size(), parts);
-#pragma omp parallel for schedule(dynamic)
-  for (Index part = 0; part < parts; ++part) {
-    Vector sum = Vector::Zero(gradient.size());
-    for (Index i = part; i < weights.rows(); i += parts) {
-      const Matrix residual = model->predict(bx.row(i), bz, w).rowwise() - y.row(i);
-      model->pull_back(bx.row(i), bz, w, 2 * (weights.row(i).transpose().asDiagonal() * residual), sum);
-    }
-    partial.col(part) = sum;
-  }
-  gradient += partial.rowwise().sum();
+  pull_back_costs(*model, tables_of(block), scale * block.plan_weights(options.objective), w, gradient);
 }
 
 double Evaluator::State::largest_cost(const VectorRef& w) {

@@ -66,6 +66,7 @@ Json body_of(const Fit& fit) {
   out["std_errors"] = std_errors_of(fit);
   if (!fit.std_error_note.empty()) out["std_error_note"] = fit.std_error_note;
   out["objective"] = fit.objective;
+  out["objective_name"] = fit.objective_name;
   out["objective_kind"] = name_of(fit.objective_kind);
   out["transport_cost"] = fit.transport_cost;
   out["epsilon"] = {{"value", fit.epsilon}, {"relative", fit.epsilon_relative}};
@@ -189,6 +190,12 @@ Enum one_of(const Json& object, const char* key, std::initializer_list<Enum> val
   throw BadData(fmt::format("{}: the key \"{}\" holds \"{}\", which this version does not know", source, key, word));
 }
 
+Method method_of(const Json& object, const std::string& source) {
+  const auto word = get<std::string>(object, "method", source);
+  if (const auto method = method_named(word)) return *method;
+  throw BadData(fmt::format("{}: the key \"method\" holds \"{}\", which this version does not know", source, word));
+}
+
 }  // namespace
 
 std::string Fit::to_json() const { return body_of(*this).dump(2) + "\n"; }
@@ -205,7 +212,7 @@ SavedFit fit_from_json(const std::string& text, const std::string& source) {
   saved.parameters = parameters_of(object, source);
   saved.context = context_from(object, source);
   saved.model = get<std::string>(object, "model", source);
-  saved.method = one_of(object, "method", {Method::robot, Method::robot_robust}, source);
+  saved.method = method_of(object, source);
   saved.objective = one_of(object, "objective_kind", {Objective::transport, Objective::entropic}, source);
   saved.epsilon = get<double>(get<Json>(object, "epsilon", source), "value", source);
   if (!(saved.epsilon > 0)) throw BadData(fmt::format("{}: epsilon = {} must be > 0", source, saved.epsilon));

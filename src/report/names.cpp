@@ -3,8 +3,6 @@
 
 namespace unshuffle {
 
-const char* name_of(Method method) { return method == Method::robot_robust ? "robot-robust" : "robot"; }
-
 const char* name_of(Objective objective) { return objective == Objective::entropic ? "entropic" : "transport"; }
 
 const char* name_of(Backend backend) {

@@ -59,7 +59,7 @@ std::string Fit::summary() const {
   out += fact("Matched share", fmt::format("{:.4f}", matched_share));
   out += fact("Noise sd", fmt::format("{:.6g}", noise_sd));
   out += fact("Epsilon", fmt::format("{:.4g} ({:.3g} of the largest cost)", epsilon, epsilon_relative));
-  out += fact("Objective", fmt::format("{:.8g} ({})", objective, name_of(objective_kind)));
+  out += fact("Objective", fmt::format("{:.8g} ({})", objective, objective_name));
   out += fact("Convergence", fmt::format("{}: {}", name_of(status), message));
   out += fact("Marginal error", fmt::format("{:.2g}", marginal_error));
   out += fact("Identifiability", identifiability(*this));

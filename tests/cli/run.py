@@ -118,6 +118,49 @@ class Success(Case):
         fit = json.loads(self.succeed("fit", "r.csv", "f.csv", "--response", "y", "--hint", "rows", "--json"))
         self.assertEqual(fit["method"], "robot")
 
+    def test_every_method_writes_a_fit_that_predict_and_match_can_use(self):
+        self.make_sample()
+        self.write("known.csv", "response_row,feature_row\n" + "".join(f"{i},{i}\n" for i in range(80) if i % 3 > 0))
+        for method in ("am em hard-em ls oracle robot robot-robust robot-unrolled rr rs sinkhorn-gw sliced-gw").split():
+            extra = {"rs": ("--rs-samples", 2000), "robot-unrolled": ("--unroll", 20, "--max-iterations", 3)}
+            done = self.run_here("fit", "r.csv", "f.csv", "--response", "y", "--hint", "rows", "--method", method, "--known",
+                                 "known.csv", "--out", "fit.json", "--json", *extra.get(method, ()))
+            self.assertIn(done.returncode, (0, 1), f"{method}: {done.stderr}")
+            fit = json.loads(done.stdout)
+            self.assertEqual(fit["method"], method)
+            self.assertIn("objective_name", fit)
+            self.succeed("predict", "fit.json", "t.csv", "--out", "p.csv")
+            self.succeed("match", "fit.json", "r.csv", "f.csv", "--out", "pairs.csv")
+            self.assertEqual(len(read_rows(self.path("p.csv"))), 80)
+            if method == "oracle":
+                self.assertAlmostEqual(fit["coefficients"]["b"], -3, delta=0.05)
+                self.assertLess(fit["std_errors"]["b"], 0.05)
+
+    def test_compare_tells_of_every_method_and_why_one_cannot_run(self):
+        self.succeed("simulate", "sensing", "--n", 120, "--dim-z", 2, "--shuffle", 0.3, "--snr", 100, "--mean", 1, "--out",
+                     "s")
+        files = ("s/responses.csv", "s/features.csv", "--response", "y", "--hint", "rows", "--rs-samples", 500)
+        out = json.loads(self.succeed("compare", *files, "--test", "s/test.csv", "--truth", "s/truth.json", "--json",
+                                      "--csv", "table.csv"))
+        rows = {row["method"]: row for row in out["methods"]}
+        self.assertNotIn("robot-unrolled", rows)
+        for name in ("ls", "oracle", "am", "em", "hard-em", "rr", "rs", "sliced-gw", "sinkhorn-gw", "robot"):
+            self.assertIsNotNone(rows[name]["test_error"], rows[name])
+            self.assertIsNotNone(rows[name]["coefficient_error"], name)
+        self.assertLess(rows["oracle"]["test_error"], 0.03)
+        self.assertLess(rows["robot"]["test_error"], rows["ls"]["test_error"])
+        table = {row["method"]: row for row in read_rows(self.path("table.csv"))}
+        self.assertEqual(list(table), list(rows))
+        self.assertAlmostEqual(float(table["rr"]["test_error"]), rows["rr"]["test_error"])
+        # The known truth is the oracle's alone.
+        without = json.loads(self.succeed("compare", *files, "--methods", "am,oracle", "--json"))["methods"]
+        self.assertEqual(without[0]["parameters"], rows["am"]["parameters"])
+        self.assertEqual(without[1]["status"], "failed")
+        self.assertIn("known pairs", without[1]["message"])
+        text = self.succeed("compare", *files, "--methods", "ls,rr", "--model", "sine", "--no-intercept")
+        self.assertIn("cannot run: rr needs a model that is linear", text)
+        self.assertEqual(self.run_here("compare", *files, "--methods", "oracle").returncode, 1)
+
     def test_same_seed_same_numbers_for_any_number_of_threads(self):
         self.make_sample()
         fits = []
@@ -299,7 +342,10 @@ class BadUsage(Case):
 
     def test_options_without_meaning_are_not_ignored(self):
         self.refuse_fit("--unmatched", "0.1", says="--unmatched has a meaning with --robust only")
-        self.refuse_fit("--batch", "10", says="--batch has a meaning with --optimizer momentum or adam only")
+        self.refuse_fit("--batch", "10", says="--batch has a meaning with --optimizer momentum or adam, or am --am-step gradient, only")
+        self.refuse_fit("--rs-samples", "10", says="--rs-samples has a meaning with --method rs only")
+        self.refuse_fit("--optimizer", "lbfgs", "--method", "am", says="--optimizer has a meaning with the robot methods only")
+        self.refuse_fit("--method", "oracle", says="oracle needs known pairs")
         self.refuse_fit("--robust", "--method", "robot", says="--robust contradicts --method robot")
 
 

@@ -51,15 +51,15 @@ void require_varying_features(const Problem& problem);
 /// The problem with weights filled in (each side summing to one) and every column named.
 [[nodiscard]] Problem completed(Problem problem);
 
-/// Rows of both sides that may match each other; a problem without groups is one block.
+/// Rows of both sides that may match each other; a problem without groups and known pairs is one block.
 struct Block {
   std::vector<Index> response_rows;
   std::vector<Index> feature_rows;
   double share;  ///< Mass of the block: the response weight it holds.
 };
 
-/// One block per group label that occurs on both sides, by ascending label. Rows whose label has no partner on the
-/// other side are in no block; the blocks' shares then sum to less than one.
+/// One block per group label that occurs on both sides, by ascending label, then one per known pair. Rows whose label
+/// has no partner on the other side are in no block; the blocks' shares then sum to less than one.
 [[nodiscard]] std::vector<Block> blocks_of(const Problem& problem);
 
 }  // namespace unshuffle

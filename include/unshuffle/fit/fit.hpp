@@ -12,7 +12,27 @@
 
 namespace unshuffle {
 
-enum class Method { robot, robot_robust };
+/// What each of them does: methods.hpp and docs/methods/.
+enum class Method {
+  robot,
+  robot_robust,
+  robot_unrolled,
+  ls,
+  oracle,
+  am,
+  em,
+  hard_em,
+  rr,
+  rs,
+  sliced_gw,
+  sinkhorn_gw,
+};
+
+/// How alternating minimisation moves w once rows are matched.
+enum class MatchedStep {
+  exact,     ///< Least squares on the matched rows.
+  gradient,  ///< One gradient step with momentum, the paper's variant.
+};
 
 enum class Optimizer {
   automatic,     ///< trust_region where the Hessian is to be had (sorted backend, few parameters), else lbfgs.
@@ -58,6 +78,16 @@ struct FitOptions {
   double accuracy = 1e-10;           ///< Of the compressed measures on the sorted backend, see EvaluatorOptions.
   double gradient_tolerance = 1e-6;  ///< Outer loop stops when ‖∇‖ falls below this, relative to its natural scale.
 
+  MatchedStep am_step = MatchedStep::exact;  ///< am: gradient reads learning_rate, momentum and batch.
+  int em_chains = 4;             ///< em, hard_em: independent Metropolis chains per start.
+  double em_swaps = 20;          ///< em, hard_em: swaps proposed per row, chain and E step; half are burn-in.
+  double rr_threshold = 1.345;   ///< rr: where Huber's loss turns linear, in noise standard deviations.
+  Index rs_samples = 200000;     ///< rs: hypotheses tried.
+  double rs_threshold = 1e-2;    ///< rs: largest residual of an inlier, in standard deviations of the response.
+  int gw_slices = 200;           ///< sliced_gw: directions tried.
+  double gw_epsilon = 5e-3;      ///< sinkhorn_gw: smoothing, relative to the largest linearised cost of the first plan.
+  int unroll = 200;              ///< robot_unrolled: Sinkhorn iterations that are differentiated through.
+
   std::uint64_t seed = 0;
   int threads = 0;  ///< 0: all. Same answer for any number.
 
@@ -94,13 +124,14 @@ struct Fit {
   Method method = Method::robot;
   std::string model;
   Objective objective_kind = Objective::transport;
+  std::string objective_name;  ///< What `objective` is: "transport", "entropic", "squared residuals", ...
   Backend backend = Backend::dense;
   std::vector<std::string> names;  ///< Of the parameters, in order.
   Vector parameters;
   Vector std_errors;  ///< Empty when they could not be had; then `std_error_note` says why.
   std::string std_error_note;
 
-  double objective = 0;       ///< n times the outer objective.
+  double objective = 0;       ///< What the method minimises, as a sum over rows; see objective_name.
   double transport_cost = 0;  ///< n·<C, Γ>.
   double epsilon = 0;         ///< In the unit of the cost.
   double epsilon_relative = 0;
@@ -130,6 +161,10 @@ void validate(const FitOptions& options);
 
 /// What the evaluator is told for these options, marginal policies included.
 [[nodiscard]] EvaluatorOptions evaluator_options(const FitOptions& options, const Problem& problem);
+
+/// The paper's training: momentum at 1e-4 on mini-batches, ε = 1e-4 of the largest cost, 2000 steps on batches of 500 for
+/// models linear in w, else 80 steps on batches that grow with n. Alternating minimisation takes gradient steps.
+[[nodiscard]] FitOptions with_paper_settings(FitOptions options, Index rows, bool linear_in_parameters);
 
 [[nodiscard]] Fit fit(const Problem& problem, const Model& model, const FitOptions& options = {});
 

@@ -8,6 +8,7 @@
 
 #include "unshuffle/data/tables_to_problem.hpp"
 #include "unshuffle/fit/fit.hpp"
+#include "unshuffle/fit/methods.hpp"
 
 namespace unshuffle {
 
@@ -54,7 +55,6 @@ struct SavedFit {
 /// Whether a parameter is an intercept: "intercept", or "OUTPUT:intercept" with several outputs.
 [[nodiscard]] bool is_intercept(const std::string& name);
 
-[[nodiscard]] const char* name_of(Method method);
 [[nodiscard]] const char* name_of(Objective objective);
 [[nodiscard]] const char* name_of(Backend backend);
 [[nodiscard]] const char* name_of(Fit::Status status);

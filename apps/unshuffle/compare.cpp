@@ -1,0 +1,247 @@
+// unshuffle compare: one table over methods. A method that cannot run is a row that says why.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "commands.hpp"
+#include "options.hpp"
+#include "search.hpp"
+#include "unshuffle/data/output_file.hpp"
+#include "unshuffle/error.hpp"
+#include "unshuffle/model/registry.hpp"
+#include "unshuffle/report/json.hpp"
+
+namespace unshuffle::app {
+namespace {
+
+struct CompareCommand {
+  TableOptions tables;
+  MethodOptions method;
+  SearchOptions search;
+  std::string test;
+  std::vector<std::string> methods;
+  std::string csv;
+  bool json = false;
+};
+
+/// Linked rows kept for testing.
+struct Test {
+  Matrix x;
+  Matrix z;
+  Matrix y;
+};
+
+/// What a method came to, or why it did not.
+struct Row {
+  Method method;
+  std::optional<Fit> fit;
+  std::string reason;
+  double seconds = 0;
+  std::optional<double> coefficient_error;
+  std::optional<double> test_error;
+};
+
+/// Everything the methods are compared on.
+struct Bench {
+  const CompareCommand& command;
+  Problem problem;
+  std::unique_ptr<Model> model;
+  std::unique_ptr<Model> bound;
+  FitOptions options;
+  std::optional<Test> test;
+  std::optional<Vector> truth;
+  std::vector<KnownPair> true_links;
+};
+
+// Left out of the default list: robot-unrolled, which is robot with a slower gradient, and the oracle where there is
+// nothing it could know.
+std::vector<Method> chosen_methods(const CompareCommand& command) {
+  std::vector<Method> methods;
+  for (const std::string& name : command.methods) {
+    const auto method = method_named(name);
+    if (!method) throw InvalidInput(fmt::format("--methods {}: no method has this name", name));
+    methods.push_back(*method);
+  }
+  if (!methods.empty()) return methods;
+  const bool links_known = !command.search.truth.empty() || !command.search.known.empty();
+  for (const MethodInfo& info : known_methods()) {
+    const bool use = info.method == Method::oracle ? links_known : info.method != Method::robot_unrolled;
+    if (use) methods.push_back(info.method);
+  }
+  return methods;
+}
+
+Test read_test(const std::string& path, const ColumnChoice& columns) {
+  const Table table = read_csv(path);
+  return {table.matrix(*columns.x), table.matrix(*columns.z), table.matrix(columns.response)};
+}
+
+/// Σ|ŷ - y|² / Σ|y - ȳ|².
+double relative_error(const Bench& bench, const Vector& w) {
+  const Test& test = *bench.test;
+  const Matrix predicted = predict_linked(*bench.bound, test.x, test.z, w);
+  return (predicted - test.y).squaredNorm() / (test.y.rowwise() - test.y.colwise().mean()).squaredNorm();
+}
+
+Row run_method(const Bench& bench, Method method) {
+  Row row{.method = method, .fit = {}, .reason = {}, .coefficient_error = {}, .test_error = {}};
+  FitOptions options = bench.options;
+  options.method = method;
+  Problem problem = bench.problem;
+  if (method == Method::oracle && !bench.true_links.empty()) problem.known = bench.true_links;
+  const auto begin = std::chrono::steady_clock::now();
+  try {
+    require_memory(problem, *bench.bound, options);
+    row.fit = fit(problem, *bench.model, options);
+  } catch (const Error& error) {
+    row.reason = error.what();
+  } catch (const std::bad_alloc&) {
+    row.reason = "out of memory";
+  }
+  row.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (!row.fit) return row;
+  row.reason = fmt::format("{}: {}", name_of(row.fit->status), row.fit->message);
+  if (bench.truth) row.coefficient_error = (row.fit->parameters - *bench.truth).norm() / bench.truth->norm();
+  if (bench.test) row.test_error = relative_error(bench, row.fit->parameters);
+  return row;
+}
+
+nlohmann::ordered_json number_or_null(const std::optional<double>& value) {
+  if (value && std::isfinite(*value)) return *value;
+  return nullptr;
+}
+
+nlohmann::ordered_json to_json(const Row& row, const std::vector<std::string>& names) {
+  nlohmann::ordered_json out{{"method", name_of(row.method)},
+                             {"status", row.fit ? name_of(row.fit->status) : "failed"},
+                             {"message", row.fit ? row.fit->message : row.reason},
+                             {"coefficient_error", number_or_null(row.coefficient_error)},
+                             {"test_error", number_or_null(row.test_error)},
+                             {"seconds", row.seconds}};
+  if (!row.fit) return out;
+  out["objective"] = number_or_null(row.fit->objective);
+  out["objective_name"] = row.fit->objective_name;
+  out["transport_cost"] = number_or_null(row.fit->transport_cost);
+  out["noise_sd"] = number_or_null(row.fit->noise_sd);
+  auto& parameters = out["parameters"] = nlohmann::ordered_json::object();
+  for (std::size_t at = 0; at < names.size(); ++at) parameters[names[at]] = row.fit->parameters[Index(at)];
+  return out;
+}
+
+std::string to_csv(const std::vector<Row>& rows) {
+  std::string out = "method,status,coefficient_error,test_error,objective,objective_name,transport_cost,seconds,message\n";
+  const auto number = [](std::optional<double> value) {
+    std::string text;
+    if (value && std::isfinite(*value)) append_number(text, *value);
+    return text;
+  };
+  for (const Row& row : rows) {
+    const auto of_fit = [&](double Fit::* member) {
+      return row.fit ? number((*row.fit).*member) : std::string();
+    };
+    out += fmt::format("{},{},{},{},{},{},{},{},{}\n", name_of(row.method),
+                       row.fit ? name_of(row.fit->status) : "failed", number(row.coefficient_error),
+                       number(row.test_error), of_fit(&Fit::objective), row.fit ? row.fit->objective_name : "",
+                       of_fit(&Fit::transport_cost), number(row.seconds),
+                       csv_field(row.fit ? row.fit->message : row.reason));
+  }
+  return out;
+}
+
+void print_header() {
+  fmt::print("{:<15}{:>12}{:>12}{:>14}{:>14}{:>9}  {}\n", "method", "coef error", "test error", "objective",
+             "transport", "seconds", "outcome");
+}
+
+void print_row(const Row& row) {
+  const auto cell = [](const std::optional<double>& value) {
+    return value ? fmt::format("{:.5g}", *value) : std::string("-");
+  };
+  fmt::print("{:<15}{:>12}{:>12}{:>14}{:>14}{:>9.2f}  {}\n", name_of(row.method), cell(row.coefficient_error),
+             cell(row.test_error), row.fit ? fmt::format("{:.6g}", row.fit->objective) : "-",
+             row.fit ? fmt::format("{:.6g}", row.fit->transport_cost) : "-", row.seconds,
+             row.fit ? row.reason : "cannot run: " + row.reason);
+  std::fflush(stdout);
+}
+
+Bench prepare(const CompareCommand& command) {
+  Bench bench{.command = command,
+              .problem = {},
+              .model = make_model(command.method.model, !command.method.no_intercept),
+              .bound = {},
+              .options = to_fit_options(command.method),
+              .test = {},
+              .truth = {},
+              .true_links = {}};
+  apply(command.search, command.tables.features.empty(), bench.options);
+  const TablesAsProblem loaded = load(command.tables);
+  bench.problem = loaded.problem;
+  bench.problem.known = known_pairs(command.search);
+  bench.bound = bench.model->bound_to(bench.problem);
+  require_estimable(bench.problem, *bench.bound);
+  apply_to_model(command.search, bench.problem, *bench.bound, bench.options);
+  if (!command.test.empty()) bench.test = read_test(command.test, loaded.columns);
+  if (!command.search.truth.empty()) {
+    const std::string& path = command.search.truth;
+    bench.truth = in_order(parameters_from_json(read_file(path), path), bench.bound->parameter_names(), path);
+    bench.true_links = true_pairs(path);
+  }
+  return bench;
+}
+
+int run(const CompareCommand& command) {
+  const std::vector<Method> methods = chosen_methods(command);
+  if (!command.csv.empty()) require_writable(command.csv);
+  const Bench bench = prepare(command);
+  const bool text = !command.json && !command.tables.quiet;
+  if (text) print_header();
+  std::vector<Row> rows;
+  for (const Method method : methods) {
+    rows.push_back(run_method(bench, method));
+    if (text) print_row(rows.back());
+  }
+  if (!command.csv.empty()) write_whole_file(command.csv, to_csv(rows));
+  if (command.json) {
+    nlohmann::ordered_json out{{"methods", nlohmann::ordered_json::array()}, {"seed", bench.options.seed}};
+    for (const Row& row : rows) out["methods"].push_back(to_json(row, bench.bound->parameter_names()));
+    fmt::print("{}\n", out.dump(2));
+  }
+  const bool any = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.fit.has_value(); });
+  return any ? 0 : 1;
+}
+
+}  // namespace
+
+Command add_compare(CLI::App& root) {
+  CLI::App* app = root.add_subcommand("compare", "Fit the same tables by several methods and tell how they did.");
+  const auto command = std::make_shared<CompareCommand>();
+  add_table_options(*app, command->tables);
+  app->add_option("--methods", command->methods,
+                  "Names as in fit --method, by comma; all that apply when not given (robot-unrolled has to be asked "
+                  "for).")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("NAME");
+  app->add_option("--test", command->test,
+                  "CSV with linked rows: every feature and the response. Gives the relative error Σ(ŷ-y)²/Σ(y-ȳ)².");
+  add_model_options(*app, command->method);
+  add_search_options(*app, command->search);
+  app->add_option("--csv", command->csv, "Write the table as CSV.");
+  app->add_flag("--json", command->json, "Print JSON instead of a table.");
+  app->footer(
+      "With --truth (a truth.json of simulate) the coefficients' relative error is told and the oracle takes part.\n"
+      "Objectives differ between methods; the transport cost is the same function for all of them.\n"
+      "A method that cannot run on these tables is a row with its reason. Exit code 1 when none could.\n\n"
+      "Example:\n"
+      "  unshuffle simulate sensing --n 1000 --dim-z 5 --snr 100 --mean 1 --out sample\n"
+      "  unshuffle compare sample/responses.csv sample/features.csv --response y --hint rows \\\n"
+      "      --test sample/test.csv --truth sample/truth.json --methods ls,rs,am,robot,oracle");
+  return {app, [command] { return run(*command); }};
+}
+
+}  // namespace unshuffle::app

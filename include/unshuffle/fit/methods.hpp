@@ -1,0 +1,25 @@
+// The methods by name.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "unshuffle/fit/fit.hpp"
+
+namespace unshuffle {
+
+struct MethodInfo {
+  Method method;
+  std::string_view name;  ///< As typed: "robot-robust".
+  std::string_view help;  ///< One line.
+  bool dense = false;     ///< Holds matrices of responses × features whatever the model.
+};
+
+/// All of them, in the order they are listed to users.
+[[nodiscard]] std::vector<MethodInfo> known_methods();
+
+[[nodiscard]] const char* name_of(Method method);
+[[nodiscard]] std::optional<Method> method_named(std::string_view name);
+
+}  // namespace unshuffle

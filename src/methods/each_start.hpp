@@ -1,0 +1,50 @@
+// Several starts, each taken to its end on its own, and the best of them.
+#pragma once
+
+#include <omp.h>
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <vector>
+
+#include "fit/descent.hpp"
+#include "methods/method.hpp"
+
+namespace unshuffle {
+
+/// work(k, tick) for k < count, on as many threads as there are; the first start runs even when progress says stop.
+/// `total` is the number of ticks to expect.
+template <class Work>
+std::vector<Descended> for_each_start(int count, double total, const FitOptions& options, const Work& work) {
+  const int threads = omp_get_max_threads();
+  std::vector<Descended> results(static_cast<std::size_t>(count));
+  std::vector<std::exception_ptr> failures(results.size());
+  std::atomic<bool> stop{false};
+  std::atomic<long> ticks{0};
+  const Tick tick = [&] {
+    const auto done = static_cast<double>(++ticks);
+    if (omp_get_thread_num() == 0 && options.progress && !options.progress(std::min(done, total), total)) stop = true;
+    return !stop;
+  };
+  // With several starts, each runs on one thread: parallel loops inside a parallel loop stay serial.
+#pragma omp parallel for schedule(dynamic, 1) num_threads(std::min(threads, count)) if (count > 1)
+  for (int k = 0; k < count; ++k) {
+    try {
+      if (!stop || k == 0) results[std::size_t(k)] = work(k, tick);
+    } catch (...) {
+      failures[std::size_t(k)] = std::current_exception();
+    }
+  }
+  for (const auto& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+  if (options.progress) (void)options.progress(total, total);
+  return results;
+}
+
+/// Candidates ranked, traces joined. `trusted` first: a start that knows its own quality comes before those that do
+/// not, because far from it the transport cost has lower but meaningless minima.
+[[nodiscard]] Estimate best_of(std::vector<Descended> results, const std::vector<Start>& starts);
+
+}  // namespace unshuffle

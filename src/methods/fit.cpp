@@ -1,0 +1,128 @@
+#include "unshuffle/fit/fit.hpp"
+
+#include <fmt/format.h>
+#include <omp.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "methods/method.hpp"
+#include "unshuffle/error.hpp"
+
+namespace unshuffle {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Limits the threads of every parallel loop of the calling thread while it lives.
+class ThreadLimit {
+ public:
+  explicit ThreadLimit(int threads) : before_(omp_get_max_threads()) {
+    if (threads > 0) omp_set_num_threads(threads);
+  }
+  ~ThreadLimit() { omp_set_num_threads(before_); }
+  ThreadLimit(const ThreadLimit&) = delete;
+  ThreadLimit& operator=(const ThreadLimit&) = delete;
+
+ private:
+  int before_;
+};
+
+void require_enough_rows(const Problem& problem, const Model& bound) {
+  const Index rows = std::min(problem.responses(), problem.features());
+  if (rows * problem.outputs() < bound.parameters()) {
+    throw BadData(fmt::format("{} rows cannot determine {} parameters", rows, bound.parameters()));
+  }
+}
+
+/// The first sentence is about the transport problem at the answer, which only some methods minimise themselves.
+std::string in_words(const Evaluation& last, const Estimate& estimate) {
+  const Candidate& best = estimate.candidates.front();
+  const std::string outer = fmt::format("{} after {} iterations: {}", best.converged ? "converged" : "did not converge",
+                                        best.iterations, best.message);
+  if (!estimate.solves_transport) return outer;
+  const std::string inner = last.converged
+                                ? fmt::format("inner problem converged (marginal error {:.1e})", last.marginal_error)
+                                : fmt::format("inner problem did not converge: {}", last.message);
+  return fmt::format("{}; outer {}", inner, outer);
+}
+
+Fit::Status status_of(const Evaluation& last, const Estimate& estimate) {
+  if (estimate.stopped) return Fit::Status::stopped;
+  if (estimate.solves_transport && !last.converged) return Fit::Status::inner_not_converged;
+  return estimate.candidates.front().converged ? Fit::Status::converged : Fit::Status::outer_not_converged;
+}
+
+double peak_memory_mb() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+/// Share of the responses' mass that the plan keeps on rows of their own, at most all of each row.
+double matched_share(const Problem& problem, const SoftLinks& links) {
+  return links.response_mass.cwiseMin(1.0).dot(problem.response_weights);
+}
+
+/// The answer seen by the transport problem: whatever the method, its links can then be compared and matched alike.
+Fit assemble(const MethodInput& input, Estimate estimate) {
+  Fit made;
+  FitOptions options = input.options;
+  if (estimate.epsilon > 0) options.epsilon = {.value = estimate.epsilon, .relative = false};
+  Evaluator evaluator(input.problem, input.bound, evaluator_options(options, input.problem));
+  const Vector& w = estimate.candidates.front().parameters;
+  const Evaluation last = evaluator.evaluate(w);
+  made.status = status_of(last, estimate);
+  made.message = in_words(last, estimate);
+  made.backend = evaluator.backend();
+  made.names = input.bound.parameter_names();
+  made.parameters = w;
+  made.std_errors = estimate.std_errors;
+  made.std_error_note = estimate.std_error_note;
+  made.objective = estimate.solves_transport ? last.objective : estimate.candidates.front().objective;
+  made.objective_name = estimate.objective_name;
+  made.transport_cost = last.transport_cost;
+  made.epsilon = evaluator.epsilon();
+  const double largest_cost = estimate.largest_cost > 0 ? estimate.largest_cost : evaluator.largest_cost(w);
+  made.epsilon_relative = largest_cost > 0 ? made.epsilon / largest_cost : 0;
+  made.marginal_error = last.marginal_error;
+  made.compression_error = last.compression_error;
+  // A method that links rows measures the noise; else there is only the plan's own residual, which is smaller than the
+  // noise because the plan is free to pair rows that fit.
+  const double plan_residual = last.transport_cost / double(input.problem.responses() * input.problem.outputs());
+  made.noise_sd = estimate.noise_sd > 0 ? estimate.noise_sd : std::sqrt(std::max(0.0, plan_residual));
+  made.matched_share = matched_share(input.problem, evaluator.links(w));
+  made.iterations = estimate.candidates.front().iterations;
+  made.evaluations = estimate.evaluations;
+  made.candidates = std::move(estimate.candidates);
+  made.trace = std::move(estimate.trace);
+  return made;
+}
+
+}  // namespace
+
+Fit fit(const Problem& given, const Model& model, const FitOptions& options) {
+  const auto begin = Clock::now();
+  validate(options);
+  const ThreadLimit limit(options.threads);
+  const Problem problem = completed(given);
+  const auto bound = model.bound_to(problem);
+  require_enough_rows(problem, *bound);
+
+  const MethodInput input{problem, *bound, options};
+  Fit best = assemble(input, entry_of(options.method).estimate(input));
+  best.method = options.method;
+  best.model = model.name();
+  best.objective_kind = options.objective;
+  best.seed = options.seed;
+  best.responses = problem.responses();
+  best.features = problem.features();
+  best.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  best.peak_memory_mb = peak_memory_mb();
+  return best;
+}
+
+}  // namespace unshuffle

@@ -1,0 +1,174 @@
+#include "methods/gw.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "methods/unlinked.hpp"
+#include "unshuffle/error.hpp"
+#include "unshuffle/fit/assignment.hpp"
+#include "unshuffle/transport/solver.hpp"
+
+namespace unshuffle {
+
+namespace {
+
+Matrix centred(const MatrixRef& rows) { return rows.rowwise() - rows.colwise().mean(); }
+
+// With a_i = |u_i|², b_i = |v_i|² of centred rows,
+//   Σ_ik |u_i - u_k|² |v_i - v_k|² = 2n Σ a_i b_i + 2 Σa Σb + 4 |Uᵀ V|²,
+// the mixed terms vanish with the means. The rest of the cost does not depend on the matching.
+double agreement(const Matrix& u, const Matrix& v) {
+  const Vector a = u.rowwise().squaredNorm();
+  const Vector b = v.rowwise().squaredNorm();
+  return 2 * double(u.rows()) * a.dot(b) + 2 * a.sum() * b.sum() + 4 * (u.transpose() * v).squaredNorm();
+}
+
+std::vector<Index> ascending(const Vector& value) {
+  std::vector<Index> order(static_cast<std::size_t>(value.size()));
+  std::iota(order.begin(), order.end(), Index{0});
+  std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) { return value(a) < value(b); });
+  return order;
+}
+
+Matrix squared_distances(const MatrixRef& rows) {
+  const Matrix middle = centred(rows);
+  const Vector size = middle.rowwise().squaredNorm();
+  Matrix made = -2 * middle * middle.transpose();
+  made.colwise() += size;
+  made.rowwise() += size.transpose();
+  return made.cwiseMax(0);
+}
+
+/// Everything known beside the response, and the response: the side of D1.
+Matrix response_side(const Problem& problem, const std::vector<Index>& rows) {
+  Matrix made(Index(rows.size()), problem.x.cols() + problem.outputs());
+  made << problem.x(rows, Eigen::all), problem.y(rows, Eigen::all);
+  return made;
+}
+
+}  // namespace
+
+double gromov_wasserstein_cost(const MatrixRef& u, const MatrixRef& v) {
+  const Matrix cu = centred(u);
+  const Matrix cv = centred(v);
+  const double n = double(u.rows());
+  return (agreement(cu, cu) + agreement(cv, cv) - 2 * agreement(cu, cv)) / (n * n);
+}
+
+std::vector<Index> sliced_alignment(const MatrixRef& u, const MatrixRef& v, int slices, RandomStream random) {
+  const Matrix cu = centred(u);
+  const Matrix cv = centred(v);
+  const Index dimension = std::max(cu.cols(), cv.cols());
+  std::vector<Index> best;
+  double most = -1;
+  for (int slice = 0; slice < slices; ++slice) {
+    const Vector direction = Vector::NullaryExpr(dimension, [&] { return random.normal(); });
+    const std::vector<Index> u_order = ascending(cu * direction.head(cu.cols()));
+    std::vector<Index> v_order = ascending(cv * direction.head(cv.cols()));
+    for (int way = 0; way < 2; ++way) {
+      std::vector<Index> partner(u_order.size());
+      for (std::size_t k = 0; k < u_order.size(); ++k) partner[std::size_t(u_order[k])] = v_order[k];
+      const double value = agreement(cu, cv(partner, Eigen::all));
+      if (value > most) {
+        most = value;
+        best = std::move(partner);
+      }
+      std::reverse(v_order.begin(), v_order.end());
+    }
+  }
+  return best;
+}
+
+// d/dΓ_ij of Σ (D_ik - E_jl)² Γ_ij Γ_kl = 2 Σ_kl (D_ik - E_jl)² Γ_kl, with Γ's sums being the weights.
+Matrix linearised_cost(const MatrixRef& u_distances, const MatrixRef& v_distances, const MatrixRef& plan) {
+  const Vector rows = plan.rowwise().sum();
+  const Vector columns = plan.colwise().sum();
+  Matrix made = -2 * (u_distances * plan) * v_distances;
+  made.colwise() += u_distances.cwiseAbs2() * rows;
+  made.rowwise() += (v_distances.cwiseAbs2() * columns).transpose();
+  return 2 * made;
+}
+
+SoftAlignment entropic_alignment(const MatrixRef& u_distances, const MatrixRef& v_distances, double epsilon,
+                                 int max_iterations) {
+  const Index n = u_distances.rows();
+  const Index m = v_distances.rows();
+  transport::Solver solver({.epsilon = epsilon, .relative = false, .tolerance = 1e-8});
+  SoftAlignment made;
+  made.plan = Matrix::Constant(n, m, 1.0 / double(n * m));
+  made.message = "all iterations taken before the plan settled";
+  while (made.iterations < max_iterations && !made.converged) {
+    const transport::Plan next = solver.solve(linearised_cost(u_distances, v_distances, made.plan));
+    ++made.iterations;
+    if (!next.converged) {
+      made.message = fmt::format("the transport problem did not converge: {}", next.message);
+      break;
+    }
+    made.converged = (next.coupling - made.plan).lpNorm<1>() <= 1e-6;
+    made.plan = next.coupling;
+  }
+  if (made.converged) made.message = "the plan repeats";
+  return made;
+}
+
+Estimate estimate_sliced_gw(const MethodInput& input) {
+  const UnlinkedRows rows(input.problem, input.bound);
+  Links links;
+  std::uint64_t stream = 1ULL << 46U;
+  for (const Block& block : rows.blocks()) {
+    if (block.response_rows.size() != block.feature_rows.size()) {
+      throw InvalidInput(fmt::format("sliced-gw needs as many responses as features in every group; {} and {} were given",
+                                     block.response_rows.size(), block.feature_rows.size()));
+    }
+    const std::vector<Index> partner =
+        sliced_alignment(response_side(input.problem, block.response_rows),
+                         input.problem.z(block.feature_rows, Eigen::all), input.options.gw_slices,
+                         RandomStream(input.options.seed, stream++));
+    for (std::size_t k = 0; k < partner.size(); ++k) {
+      append(links, {{block.response_rows[k]}, {block.feature_rows[std::size_t(partner[k])]}});
+    }
+  }
+  Estimate estimate = regression_on(input, rows, links, "alignment");
+  estimate.std_errors.resize(0);
+  estimate.std_error_note = Estimate{}.std_error_note;
+  return estimate;
+}
+
+Estimate estimate_sinkhorn_gw(const MethodInput& input) {
+  const UnlinkedRows rows(input.problem, input.bound);
+  Links links;
+  Candidate told;
+  told.converged = true;
+  for (const Block& block : rows.blocks()) {
+    const Matrix u = squared_distances(response_side(input.problem, block.response_rows));
+    const Matrix v = squared_distances(input.problem.z(block.feature_rows, Eigen::all));
+    // In units of their means: only the shape of the clouds is compared, not their size.
+    const Matrix du = u / std::max(u.mean(), 1e-300);
+    const Matrix dv = v / std::max(v.mean(), 1e-300);
+    const Matrix product = Matrix::Constant(du.rows(), dv.rows(), 1.0 / double(du.rows() * dv.rows()));
+    const double unit = linearised_cost(du, dv, product).maxCoeff();
+    const SoftAlignment soft = entropic_alignment(du, dv, input.options.gw_epsilon * (unit > 0 ? unit : 1));
+    const std::vector<Index> partner = assign(-soft.plan).column_of_row;
+    for (std::size_t k = 0; k < partner.size(); ++k) {
+      if (partner[k] < 0) continue;
+      append(links, {{block.response_rows[k]}, {block.feature_rows[std::size_t(partner[k])]}});
+    }
+    told.iterations = std::max(told.iterations, soft.iterations);
+    if (soft.converged) continue;
+    told.converged = false;
+    told.message = soft.message;
+  }
+  Estimate estimate = regression_on(input, rows, links, "alignment");
+  Candidate& answer = estimate.candidates.front();
+  answer.converged = told.converged;
+  answer.iterations = told.iterations;
+  if (!told.converged) answer.message = told.message;
+  estimate.std_errors.resize(0);
+  estimate.std_error_note = Estimate{}.std_error_note;
+  return estimate;
+}
+
+}  // namespace unshuffle

@@ -1,0 +1,119 @@
+// ROBOT, ROBOT-robust and ROBOT-unrolled: descents on the transport cost from several starts.
+#include "gradient/costs.hpp"
+#include "methods/each_start.hpp"
+#include "unshuffle/error.hpp"
+#include "unshuffle/gradient/unrolled.hpp"
+
+namespace unshuffle {
+
+namespace {
+
+/// The options with ε in the unit of the cost. Relative means relative to the largest cost at the first start, so that
+/// all starts minimise the same function.
+FitOptions with_absolute_epsilon(const MethodInput& input, const Start& first, double& largest_cost) {
+  FitOptions options = input.options;
+  const Evaluator probe(input.problem, input.bound, evaluator_options(options, input.problem));
+  largest_cost = probe.largest_cost(first.parameters);
+  if (!options.epsilon.relative) return options;
+  const double unit = largest_cost > 0 ? largest_cost : 1.0;
+  options.epsilon = {.value = options.epsilon.value * unit, .relative = false};
+  options.epsilon_start *= unit;
+  return options;
+}
+
+/// Descents on `objective`; an empty one stands for the exact evaluator.
+Estimate descend_from_all(const MethodInput& input, const OuterObjective& objective) {
+  const std::vector<Start> starts = make_starts(input.problem, input.bound, input.options);
+  double largest_cost = 0;
+  const FitOptions resolved = with_absolute_epsilon(input, starts.front(), largest_cost);
+  const auto count = static_cast<int>(starts.size());
+  Estimate estimate =
+      best_of(for_each_start(count, double(count) * iteration_limit(resolved), resolved,
+                             [&](int k, const Tick& tick) {
+                               const Start& start = starts[std::size_t(k)];
+                               return descend(input.problem, input.bound, resolved, start, k, tick, objective);
+                             }),
+              starts);
+  estimate.objective_name = input.options.objective == Objective::entropic ? "entropic" : "transport";
+  estimate.solves_transport = true;
+  estimate.epsilon = resolved.epsilon.value;
+  estimate.largest_cost = largest_cost;
+  return estimate;
+}
+
+void require_hessian(const MethodInput& input) {
+  const bool scalar = input.problem.outputs() == 1 && input.bound.additive() != nullptr;
+  if (input.options.optimizer == Optimizer::trust_region && (!scalar || input.options.backend == Backend::dense)) {
+    throw InvalidInput("optimizer = trust_region needs the sorted backend: one output and an additive model");
+  }
+}
+
+/// The objective of all groups by unrolled Sinkhorn iterations, as sums over rows.
+class UnrolledObjective {
+ public:
+  explicit UnrolledObjective(const MethodInput& input) : input_(input) {
+    const Problem& problem = input.problem;
+    const Matrix x = input.bound.basis(Side::response, problem.x);
+    const Matrix z = input.bound.basis(Side::feature, problem.z);
+    for (const Block& block : blocks_of(problem)) {
+      blocks_.push_back({{x(block.response_rows, Eigen::all), problem.y(block.response_rows, Eigen::all),
+                          z(block.feature_rows, Eigen::all)},
+                         problem.response_weights(block.response_rows),
+                         problem.feature_weights(block.feature_rows),
+                         block.share * double(problem.responses())});
+    }
+  }
+
+  Evaluation operator()(const VectorRef& w, double epsilon) const {
+    Evaluation sum;
+    sum.gradient = Vector::Zero(w.size());
+    sum.inner_iterations = input_.options.unroll;
+    for (const auto& [tables, a, b, rows] : blocks_) {
+      Matrix cost;
+      squared_costs(input_.bound, tables, w, cost);
+      const UnrolledSinkhorn unrolled = unrolled_sinkhorn(cost, a, b, epsilon, input_.options.unroll);
+      sum.objective += rows * unrolled.transport_cost;
+      sum.marginal_error = std::max(sum.marginal_error, unrolled.marginal_error);
+      pull_back_costs(input_.bound, tables, rows * unrolled.weights, w, sum.gradient);
+    }
+    sum.transport_cost = sum.objective;
+    sum.converged = true;
+    return sum;
+  }
+
+ private:
+  struct Part {
+    TwoTables tables;
+    Vector response_weights;
+    Vector feature_weights;
+    double rows;
+  };
+  const MethodInput& input_;
+  std::vector<Part> blocks_;
+};
+
+}  // namespace
+
+Estimate estimate_robot(const MethodInput& input) {
+  require_hessian(input);
+  return descend_from_all(input, {});
+}
+
+Estimate estimate_robot_unrolled(const MethodInput& input) {
+  const FitOptions& options = input.options;
+  if (options.objective == Objective::entropic) {
+    throw InvalidInput("robot-unrolled differentiates the transport cost; objective = entropic has no meaning with it");
+  }
+  if (options.optimizer == Optimizer::trust_region || options.batch > 0) {
+    throw InvalidInput("robot-unrolled has gradients of all rows only: no trust-region optimiser, no batches");
+  }
+  FitOptions first_order = options;
+  if (options.optimizer == Optimizer::automatic) first_order.optimizer = Optimizer::lbfgs;
+  const MethodInput unrolled{input.problem, input.bound, first_order};
+  Estimate estimate = descend_from_all(unrolled, UnrolledObjective(unrolled));
+  estimate.objective_name = "transport after unrolled iterations";
+  estimate.solves_transport = false;
+  return estimate;
+}
+
+}  // namespace unshuffle
