@@ -28,7 +28,8 @@ int run(SimulateCommand& command) {
     }
   }
   static const std::map<std::string, Design> designs{
-      {"sensing", Design::sensing}, {"linear", Design::linear}, {"nonlinear", Design::nonlinear}};
+      {"sensing", Design::sensing}, {"linear", Design::linear}, {"nonlinear", Design::nonlinear},
+      {"gamma", Design::gamma}};
   command.options.design = designs.at(command.design);
   const SimulateOptions chosen = completed(command.options);
   // A training and a test table, each once as numbers and once as text, measured at 28 to 34 bytes a number.
@@ -49,18 +50,21 @@ Command add_simulate(CLI::App& root) {
   SimulateOptions& options = command->options;
   app->add_option("DESIGN", command->design,
                   "sensing: y = z·w + noise, partly shuffled; linear: y = x·u + z·w + noise; nonlinear: a sum of sines "
-                  "of x and z + noise.")
+                  "of x and z + noise; gamma: as sensing, all shuffled, with features of distinct gamma laws, which a fit can "
+                  "find without any hint.")
       ->required()
-      ->check(CLI::IsMember({"sensing", "linear", "nonlinear"}));
+      ->check(CLI::IsMember({"sensing", "linear", "nonlinear", "gamma"}));
   app->add_option("--n", options.rows, "Rows of either table, and of test.csv.")->capture_default_str();
-  auto* dim_x = app->add_option("--dim-x", options.dim_x, "Features beside the response: 0 for sensing, else 2.");
-  auto* dim_z = app->add_option("--dim-z", options.dim_z, "Features with lost links: 5 for sensing, else 3.");
+  auto* dim_x = app->add_option("--dim-x", options.dim_x, "Features beside the response: 0 for sensing and gamma, else 2.");
+  auto* dim_z = app->add_option("--dim-z", options.dim_z, "Features with lost links: 5 for sensing, 4 for gamma, else 3.");
   auto* shuffle = app->add_option("--shuffle", options.shuffle,
                                   "Share of rows shuffled among themselves: 0.5 for sensing, else 1.");
   auto* noise = app->add_option("--noise", options.noise, "Variance of the noise.")->capture_default_str();
   auto* snr = app->add_option("--snr", options.snr, "Signal variance over noise variance, instead of --noise.")
                   ->excludes(noise);
-  app->add_option("--mean", options.mean, "Of every feature; the variance is one.")->capture_default_str();
+  app->add_option("--mean", options.mean, "Of every feature, with variance one; gamma: added to every feature.")->capture_default_str();
+  app->add_option("--shape", options.shape, "gamma: shape of every feature's law; 0: 0.5, 1, 2, 4 and so on.")
+      ->capture_default_str();
   app->add_option("--seed", options.seed, "Same seed, same sample.")->capture_default_str();
   app->add_option("--out", command->out, "Folder for responses.csv, features.csv, test.csv and truth.json.")
       ->required();

@@ -89,12 +89,23 @@ Fit assemble(const MethodInput& input, Estimate estimate) {
   const double largest_cost = estimate.largest_cost > 0 ? estimate.largest_cost : evaluator.largest_cost(w);
   made.epsilon_relative = largest_cost > 0 ? made.epsilon / largest_cost : 0;
   made.marginal_error = last.marginal_error;
-  made.compression_error = last.compression_error;
   // A method that links rows measures the noise; else there is only the plan's own residual, which is smaller than the
   // noise because the plan is free to pair rows that fit.
   const double plan_residual = last.transport_cost / double(input.problem.responses() * input.problem.outputs());
   made.noise_sd = estimate.noise_sd > 0 ? estimate.noise_sd : std::sqrt(std::max(0.0, plan_residual));
-  made.matched_share = matched_share(input.problem, evaluator.links(w));
+  const SoftLinks links = evaluator.links(w);
+  made.matched_share = matched_share(input.problem, links);
+  made.compression_error = links.measured_error;
+  // The marginal error is a sum over rows, the compression error that of one row relative to its weight.
+  const double accepted = options.accuracy + last.marginal_error * double(input.problem.responses());
+  if (estimate.solves_transport && made.compression_error > accepted) {
+    made.status = Fit::Status::inner_not_converged;
+    made.message += fmt::format("; the compressed plan misses its row sums by {:.1e}, asked for were {:.1e}",
+                                made.compression_error, options.accuracy);
+  }
+  made.identifiable = std::move(estimate.identifiable);
+  made.choice = std::move(estimate.choice);
+  made.link_probabilities = std::move(estimate.link_probabilities);
   made.iterations = estimate.candidates.front().iterations;
   made.evaluations = estimate.evaluations;
   made.candidates = std::move(estimate.candidates);
