@@ -19,7 +19,7 @@ install(FILES ${PROJECT_BINARY_DIR}/unshuffleConfig.cmake ${PROJECT_BINARY_DIR}/
   DESTINATION ${UNSHUFFLE_CONFIG_DIR})
 
 # pkg-config knows nothing of targets: what the static library needs is written out.
-set(UNSHUFFLE_PC_LIBS "-lfmt ${CSV_LIBRARY} ${OpenMP_CXX_FLAGS}")
+set(UNSHUFFLE_PC_LIBS "-lfmt -lpugixml ${CSV_LIBRARY} ${OpenMP_CXX_FLAGS}")
 foreach(library IN LISTS LAPACK_LIBRARIES)
   string(APPEND UNSHUFFLE_PC_LIBS " ${library}")
 endforeach()

@@ -17,6 +17,8 @@ Command add_match(CLI::App& root);
 Command add_compare(CLI::App& root);
 Command add_simulate(CLI::App& root);
 Command add_gradient(CLI::App& root);
+Command add_gate(CLI::App& root);
 Command add_info(CLI::App& root);
+Command add_reproduce(CLI::App& root);
 
 }  // namespace unshuffle::app

@@ -58,20 +58,28 @@ struct Bench {
   std::vector<KnownPair> true_links;
 };
 
-// Left out of the default list: robot-unrolled, which is robot with a slower gradient, and the oracle where there is
-// nothing it could know.
-std::vector<Method> chosen_methods(const CompareCommand& command) {
+// Left out of the default list: the oracle where there is nothing it could know, robot-unrolled, which is robot with a
+// slower gradient, and sinkhorn-gw where it would take longer than all others together.
+std::vector<Method> default_methods(const CompareCommand& command, const Problem& problem) {
+  constexpr double many_pairs = 5e5;
+  std::vector<Method> methods;
+  for (const MethodInfo& info : known_methods()) {
+    if (info.method == Method::robot_unrolled) continue;
+    if (info.method == Method::oracle && command.search.truth.empty() && command.search.known.empty()) continue;
+    if (info.method == Method::sinkhorn_gw && double(problem.responses()) * double(problem.features()) > many_pairs) {
+      continue;
+    }
+    methods.push_back(info.method);
+  }
+  return methods;
+}
+
+std::vector<Method> named_methods(const CompareCommand& command) {
   std::vector<Method> methods;
   for (const std::string& name : command.methods) {
     const auto method = method_named(name);
     if (!method) throw InvalidInput(fmt::format("--methods {}: no method has this name", name));
     methods.push_back(*method);
-  }
-  if (!methods.empty()) return methods;
-  const bool links_known = !command.search.truth.empty() || !command.search.known.empty();
-  for (const MethodInfo& info : known_methods()) {
-    const bool use = info.method == Method::oracle ? links_known : info.method != Method::robot_unrolled;
-    if (use) methods.push_back(info.method);
   }
   return methods;
 }
@@ -134,21 +142,20 @@ nlohmann::ordered_json to_json(const Row& row, const std::vector<std::string>& n
 }
 
 std::string to_csv(const std::vector<Row>& rows) {
-  std::string out = "method,status,coefficient_error,test_error,objective,objective_name,transport_cost,seconds,message\n";
+  std::string out =
+      "method,status,coefficient_error,test_error,objective,objective_name,transport_cost,seconds,message\n";
   const auto number = [](std::optional<double> value) {
     std::string text;
     if (value && std::isfinite(*value)) append_number(text, *value);
     return text;
   };
   for (const Row& row : rows) {
-    const auto of_fit = [&](double Fit::* member) {
-      return row.fit ? number((*row.fit).*member) : std::string();
-    };
-    out += fmt::format("{},{},{},{},{},{},{},{},{}\n", name_of(row.method),
-                       row.fit ? name_of(row.fit->status) : "failed", number(row.coefficient_error),
-                       number(row.test_error), of_fit(&Fit::objective), row.fit ? row.fit->objective_name : "",
-                       of_fit(&Fit::transport_cost), number(row.seconds),
-                       csv_field(row.fit ? row.fit->message : row.reason));
+    const auto of_fit = [&](double Fit::*member) { return row.fit ? number((*row.fit).*member) : std::string(); };
+    out +=
+        fmt::format("{},{},{},{},{},{},{},{},{}\n", name_of(row.method), row.fit ? name_of(row.fit->status) : "failed",
+                    number(row.coefficient_error), number(row.test_error), of_fit(&Fit::objective),
+                    row.fit ? row.fit->objective_name : "", of_fit(&Fit::transport_cost), number(row.seconds),
+                    csv_field(row.fit ? row.fit->message : row.reason));
   }
   return out;
 }
@@ -195,9 +202,10 @@ Bench prepare(const CompareCommand& command) {
 }
 
 int run(const CompareCommand& command) {
-  const std::vector<Method> methods = chosen_methods(command);
+  std::vector<Method> methods = named_methods(command);
   if (!command.csv.empty()) require_writable(command.csv);
   const Bench bench = prepare(command);
+  if (methods.empty()) methods = default_methods(command, bench.problem);
   const bool text = !command.json && !command.tables.quiet;
   if (text) print_header();
   std::vector<Row> rows;
@@ -223,7 +231,7 @@ Command add_compare(CLI::App& root) {
   add_table_options(*app, command->tables);
   app->add_option("--methods", command->methods,
                   "Names as in fit --method, by comma; all that apply when not given (robot-unrolled has to be asked "
-                  "for).")
+                  "for, and sinkhorn-gw for more than about 700 rows).")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("NAME");

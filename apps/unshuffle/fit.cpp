@@ -163,6 +163,9 @@ void print(const FitCommand& command, const Fit& fit, const FitContext& context)
 int run(const FitCommand& command) {
   FitOptions options = to_options(command);
   const auto model = make_model(command.method.model, !command.method.no_intercept);
+  if (!command.search.known.empty() && !command.search.truth.empty()) {
+    throw InvalidInput("--known and --truth both say which rows belong together; give one of them");
+  }
   for (const std::string& path : {command.out, command.pairs, command.trace}) {
     if (!path.empty()) require_writable(path);
   }
@@ -207,7 +210,9 @@ Command add_fit(CLI::App& root) {
       "  unshuffle fit wages.csv people.csv --response wage --robust --unmatched 0.1 --group city=town \\\n"
       "      --out fit.json --pairs pairs.csv\n\n"
       "The same by another method, to compare; unshuffle compare tries several at once\n"
-      "  unshuffle fit wages.csv people.csv --response wage --method am --starts 20");
+      "  unshuffle fit wages.csv people.csv --response wage --method am --starts 20\n\n"
+      "Cytometry: one channel from the others, cells sorted by gates\n"
+      "  unshuffle fit cells.fcs --response FITC-A --transform asinh:150 --gates gates.xml --group gates");
   return {app, [command] { return run(*command); }};
 }
 

@@ -7,10 +7,53 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.hpp"
+#include "unshuffle/cytometry/compensation.hpp"
+#include "unshuffle/cytometry/fcs.hpp"
 #include "unshuffle/version.hpp"
 
 namespace unshuffle::app {
 namespace {
+
+struct InfoCommand {
+  std::string file;
+  bool json = false;
+};
+
+nlohmann::ordered_json describe(const cytometry::FcsFile& file) {
+  nlohmann::ordered_json channels = nlohmann::ordered_json::array();
+  for (const cytometry::FcsChannel& channel : file.channels) {
+    channels.push_back({{"name", channel.name},
+                        {"label", channel.label},
+                        {"bits", channel.bits},
+                        {"range", channel.range},
+                        {"decades", channel.decades},
+                        {"gain", channel.gain}});
+  }
+  return {{"file", file.source},          {"format", file.version},
+          {"events", file.events.rows()}, {"spillover", cytometry::spillover_of(file).has_value()},
+          {"channels", channels},         {"notes", file.notes}};
+}
+
+int run_on_file(const InfoCommand& command) {
+  const cytometry::FcsFile file = cytometry::read_fcs(command.file);
+  if (command.json) {
+    // Keywords are bytes in an unknown encoding; what is no UTF-8 is shown as a replacement character.
+    fmt::print("{}\n", describe(file).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    return 0;
+  }
+  fmt::print("{}: {}, {} events, {} channels{}\n", file.source, file.version, file.events.rows(), file.channels.size(),
+             cytometry::spillover_of(file) ? ", with a spillover matrix" : "");
+  for (std::size_t at = 0; at < file.channels.size(); ++at) {
+    const cytometry::FcsChannel& channel = file.channels[at];
+    const auto values = file.events.col(static_cast<Index>(at));
+    fmt::print("  {:<18}{:<20}{:>2} bits  ", channel.name, channel.label, channel.bits);
+    fmt::print("{}", channel.decades > 0 ? fmt::format("{:g} decades", channel.decades) : std::string("linear   "));
+    if (values.size() > 0) fmt::print("  {:g} .. {:g}", values.minCoeff(), values.maxCoeff());
+    fmt::print("\n");
+  }
+  for (const std::string& note : file.notes) fmt::print(stderr, "unshuffle: note: {}\n", note);
+  return 0;
+}
 
 int run(bool json) {
   const std::string eigen = fmt::format("{}.{}.{}", EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION, EIGEN_MINOR_VERSION);
@@ -40,10 +83,11 @@ int run(bool json) {
 
 Command add_info(CLI::App& root) {
   CLI::App* app = root.add_subcommand("info", "Version, components compiled in, threads and CPU features in use.");
-  const auto json = std::make_shared<bool>(false);
-  app->add_flag("--json", *json, "Print JSON.");
-  app->footer("Example:\n  unshuffle info --json");
-  return {app, [json] { return run(*json); }};
+  const auto command = std::make_shared<InfoCommand>();
+  app->add_option("FILE", command->file, "FCS file to describe instead: events, channels, what is odd about it.");
+  app->add_flag("--json", command->json, "Print JSON.");
+  app->footer("Examples:\n  unshuffle info --json\n  unshuffle info cells.fcs");
+  return {app, [command] { return command->file.empty() ? run(command->json) : run_on_file(*command); }};
 }
 
 }  // namespace unshuffle::app

@@ -19,6 +19,7 @@ struct MatchCommand {
   std::string features;
   std::string out = "pairs.csv";
   std::string join;
+  EventFlags events;
   int threads = 0;
   bool quiet = false;
 };
@@ -33,8 +34,12 @@ int run(const MatchCommand& command) {
     throw InvalidInput(fmt::format("{} was fitted to two tables; FEATURES is missing", command.fit));
   }
   const KeepText keep = command.join.empty() ? KeepText::where_needed : KeepText::always;
-  const Table responses = read_csv(command.responses, keep);
-  const Table features = one_table ? responses : read_csv(command.features, keep);
+  std::vector<std::string> paths{command.responses};
+  if (!one_table) paths.push_back(command.features);
+  std::vector<Table> tables = read_tables(paths, command.events, keep, command.quiet);
+  add_mass_gates(tables.front(), command.events, context.columns.response);
+  const Table& responses = tables.front();
+  const Table& features = tables.back();
   const Problem problem = completed(tables_to_problem(responses, features, context.columns).problem);
   FitOptions options = options_of(fit.saved);
   options.threads = command.threads;
@@ -64,8 +69,9 @@ Command add_match(CLI::App& root) {
   CLI::App* app = root.add_subcommand("match", "Link the rows of two tables one-to-one under a saved fit.");
   const auto command = std::make_shared<MatchCommand>();
   app->add_option("FIT", command->fit, "fit.json written by unshuffle fit --out.")->required();
-  app->add_option("RESPONSES", command->responses, "CSV with the response column(s).")->required();
-  app->add_option("FEATURES", command->features, "CSV with the features; left out when the fit was to one table.");
+  app->add_option("RESPONSES", command->responses, "CSV or FCS with the response column(s).")->required();
+  app->add_option("FEATURES", command->features,
+                  "CSV or FCS with the features; left out when the fit was to one table.");
   app->add_option("--out", command->out,
                   "Where the pairs go: response_row,feature_row,probability with rows counted from 0. Unmatched rows "
                   "follow, with the other cells empty.")
@@ -73,6 +79,8 @@ Command add_match(CLI::App& root) {
   app->add_option("--join", command->join,
                   "Write the joined table instead: inner (pairs), left (every response) or right (every feature).")
       ->check(CLI::IsMember({"inner", "left", "right"}));
+  add_scale_options(*app, command->events);
+  add_gate_options(*app, command->events);
   app->add_option("--threads", command->threads, "0: all.")->capture_default_str();
   app->add_flag("--quiet", command->quiet, "Print errors only.");
   app->footer("Example:\n  unshuffle match fit.json wages.csv people.csv --join left --out linked.csv");

@@ -76,11 +76,14 @@ double free_memory_bytes() {
 }  // namespace
 
 void add_table_options(CLI::App& command, TableOptions& options) {
-  command.add_option("RESPONSES", options.responses, "CSV with the response column(s) and features known beside them.")
+  command
+      .add_option("RESPONSES", options.responses,
+                  "CSV or FCS with the response column(s) and features known beside them.")
       ->required();
-  command.add_option("FEATURES", options.features,
-                     "CSV with the features whose row links are lost. Leave it out when one table holds both and the "
-                     "response column may be shuffled.");
+  command.add_option(
+      "FEATURES", options.features,
+      "CSV or FCS with the features whose row links are lost. Leave it out when one table holds both and the "
+      "response column may be shuffled.");
   command.add_option("--response", options.response, "Response column, or several: x,y,z.")
       ->required()
       ->delimiter(',')
@@ -111,6 +114,8 @@ void add_table_options(CLI::App& command, TableOptions& options) {
       ->allow_extra_args(false)
       ->type_name("COL");
   command.add_flag("--quiet", options.quiet, "Print errors only.");
+  add_scale_options(command, options.events);
+  add_gate_options(command, options.events);
 }
 
 void require_meaning(const CLI::Option& option, bool has_meaning, std::string_view with) {
@@ -214,9 +219,15 @@ TablesAsProblem load(const TableOptions& options) {
   if (options.z_given != nullptr && options.z_given->count() > 0) columns.z = options.z;
   columns.weights = options.weights;
   columns.groups = to_keys(options.groups);
-  const Table responses = read_csv(options.responses);
-  TablesAsProblem loaded = options.features.empty() ? table_to_problem(responses, columns)
-                                                    : tables_to_problem(responses, read_csv(options.features), columns);
+  if (options.events.equal_mass_gates > 0) {
+    columns.groups.push_back({cytometry::mass_gate_column, cytometry::mass_gate_column});
+  }
+  std::vector<std::string> paths{options.responses};
+  if (!options.features.empty()) paths.push_back(options.features);
+  std::vector<Table> tables = read_tables(paths, options.events, KeepText::where_needed, options.quiet);
+  add_mass_gates(tables.front(), options.events, columns.response);
+  TablesAsProblem loaded =
+      tables.size() == 1 ? table_to_problem(tables[0], columns) : tables_to_problem(tables[0], tables[1], columns);
   if (!options.quiet) {
     for (const std::string& note : loaded.notes) fmt::print(stderr, "unshuffle: note: {}\n", note);
   }
@@ -238,7 +249,8 @@ void require_memory(const Problem& problem, const Model& bound, const FitOptions
   const bool dense_method = std::any_of(methods.begin(), methods.end(), [&](const MethodInfo& info) {
     return info.method == options.method && info.dense;
   });
-  const bool sorted = !dense_method && options.backend != Backend::dense && problem.outputs() == 1 && bound.additive() != nullptr;
+  const bool sorted =
+      !dense_method && options.backend != Backend::dense && problem.outputs() == 1 && bound.additive() != nullptr;
   if (sorted) return;
   double entries = 0;
   for (const Block& block : blocks_of(problem)) {
@@ -247,7 +259,8 @@ void require_memory(const Problem& problem, const Model& bound, const FitOptions
   // Cost, plan and the workspace of a solve with its gradient: about six matrices of doubles.
   require_memory(6.0 * 8.0 * entries,
                  fmt::format("{} × {} rows on the dense backend", problem.responses(), problem.features()),
-                 "; use one response and an additive model (sorted backend), or groups with --group");
+                 "; use one response and an additive model (sorted backend) with a method that has no matrix of all "
+                 "pairs, or groups with --group");
 }
 
 void require_memory(double bytes, const std::string& what, const std::string& advice) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "event_options.hpp"
 #include "unshuffle/data/tables_to_problem.hpp"
 #include "unshuffle/fit/fit.hpp"
 
@@ -21,6 +22,7 @@ struct TableOptions {
   std::vector<std::string> z;
   std::string weights;
   std::vector<std::string> groups;  ///< KEY or LEFT=RIGHT.
+  EventFlags events;
   bool quiet = false;
   CLI::Option* x_given = nullptr;
   CLI::Option* z_given = nullptr;

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "commands.hpp"
+#include "event_options.hpp"
 #include "saved.hpp"
 #include "unshuffle/data/output_file.hpp"
 #include "unshuffle/data/table.hpp"
@@ -15,6 +16,7 @@ struct PredictCommand {
   std::string fit;
   std::string table;
   std::string out;
+  EventFlags events;
 };
 
 std::string predictions_csv(const Matrix& predictions, const std::vector<std::string>& names) {
@@ -35,7 +37,7 @@ int run(const PredictCommand& command) {
   if (!command.out.empty()) require_writable(command.out);
   const LoadedFit fit = load_fit(command.fit);
   const ColumnChoice& columns = fit.saved.context.columns;
-  const Table table = read_csv(command.table);
+  const Table table = read_tables({command.table}, command.events, KeepText::where_needed, false).front();
   const Matrix predictions =
       predict_linked(*fit.model, table.matrix(*columns.x), table.matrix(*columns.z), fit.parameters);
   const std::string content = predictions_csv(predictions, columns.response);
@@ -53,9 +55,10 @@ Command add_predict(CLI::App& root) {
   CLI::App* app = root.add_subcommand("predict", "Predict the response of complete rows with a saved fit.");
   const auto command = std::make_shared<PredictCommand>();
   app->add_option("FIT", command->fit, "fit.json written by unshuffle fit --out.")->required();
-  app->add_option("TABLE", command->table, "CSV with every feature column of the fit; others are not read.")
+  app->add_option("TABLE", command->table, "CSV or FCS with every feature column of the fit; others are not read.")
       ->required();
   app->add_option("--out", command->out, "Write the predictions there instead of printing them.");
+  add_scale_options(*app, command->events);
   app->footer("Example:\n  unshuffle predict fit.json new.csv --out predictions.csv");
   return {app, [command] { return run(*command); }};
 }

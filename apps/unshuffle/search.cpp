@@ -55,12 +55,13 @@ void add_search_options(CLI::App& app, SearchOptions& options) {
          "rows: row i of one table probably belongs to row i of the other; used to start from. Without it: rows "
          "for one table, none for two.")
       ->check(CLI::IsMember({"rows", "none"}));
-  app.add_option("--known", options.known,
-                 "CSV with columns response_row,feature_row, counted from 0: links that are certain. Methods keep them; "
-                 "oracle uses nothing else.");
-  options.special.push_back(
-      {app.add_option("--truth", options.truth, "truth.json of unshuffle simulate; the oracle takes the links from it."),
-       {Method::oracle}});
+  app.add_option(
+      "--known", options.known,
+      "CSV with columns response_row,feature_row, counted from 0: links that are certain. Methods keep them; "
+      "oracle uses nothing else.");
+  options.special.push_back({app.add_option("--truth", options.truth,
+                                            "truth.json of unshuffle simulate; the oracle takes the links from it."),
+                             {Method::oracle}});
   app.add_option("--start", options.start, "auto, ls, ransac, group-means, random, or a fit.json to start from.")
       ->capture_default_str();
   app.add_option("--starts", options.starts, "How many starts; 0 chooses.")->capture_default_str();

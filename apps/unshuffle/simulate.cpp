@@ -5,7 +5,9 @@
 #include <memory>
 
 #include "commands.hpp"
+#include "event_options.hpp"
 #include "options.hpp"
+#include "unshuffle/cytometry/simulate.hpp"
 #include "unshuffle/data/simulate.hpp"
 #include "unshuffle/error.hpp"
 
@@ -18,7 +20,59 @@ struct SimulateCommand {
   std::string out;
   bool quiet = false;
   std::vector<CLI::Option*> must_not_be_negative;
+
+  EventFlags events;
+  std::string from;
+  std::string response;
+  std::vector<std::string> features;
+  double gate_error = 0.01;
+  bool fcs = false;
+  std::vector<CLI::Option*> only_cytometry;
+  std::vector<CLI::Option*> not_cytometry;
+  std::vector<CLI::Option*> only_drawn;
+  CLI::Option* rows_given = nullptr;
 };
+
+/// Options the chosen design does not read are refused, not ignored.
+void require_meaning(const SimulateCommand& command, bool cytometry) {
+  for (const CLI::Option* option : cytometry ? command.not_cytometry : command.only_cytometry) {
+    if (option->count() == 0) continue;
+    throw InvalidInput(fmt::format("{} has {} meaning with the design cytometry{}", option->get_name(),
+                                   cytometry ? "no" : "a", cytometry ? "" : " only"));
+  }
+  const bool scaled = !command.events.transforms.empty() || command.events.compensate || !command.features.empty();
+  if (scaled && command.from.empty()) {
+    throw InvalidInput("--features, --transform and --compensate have a meaning with --from only");
+  }
+  for (const CLI::Option* option : command.only_drawn) {
+    if (option->count() == 0 || command.from.empty()) continue;
+    throw InvalidInput(fmt::format("{} has no meaning with --from: the noise is that of the file", option->get_name()));
+  }
+}
+
+cytometry::ShuffledEvents make_events(const SimulateCommand& command) {
+  cytometry::ShuffleOptions options;
+  if (command.rows_given->count() > 0) options.rows = command.options.rows;
+  options.features = command.options.dim_z;
+  options.gates = command.events.equal_mass_gates;
+  options.gate_error = command.gate_error;
+  options.noise = command.options.snr >= 0 ? 1 / (1 + command.options.snr) : command.options.noise;
+  options.seed = command.options.seed;
+  const bool from_file = !command.from.empty();
+  if (from_file == command.response.empty()) throw InvalidInput("--from and --response belong together");
+  if (from_file) {
+    const Table table = read_tables({command.from}, command.events, KeepText::where_needed, command.quiet).front();
+    return shuffle_events(table, command.response, command.features, options);
+  }
+  return draw_events(options);
+}
+
+void write_cytometry(const SimulateCommand& command) {
+  const cytometry::ShuffledEvents events = make_events(command);
+  write_events(events, command.out, command.fcs);
+  if (command.quiet) return;
+  for (const std::string& note : events.notes) fmt::print(stderr, "unshuffle: note: {}\n", note);
+}
 
 int run(SimulateCommand& command) {
   // A negative value means "left open" in the library; typed by a user it is a mistake.
@@ -30,16 +84,37 @@ int run(SimulateCommand& command) {
   static const std::map<std::string, Design> designs{
       {"sensing", Design::sensing}, {"linear", Design::linear}, {"nonlinear", Design::nonlinear},
       {"gamma", Design::gamma}};
-  command.options.design = designs.at(command.design);
-  const SimulateOptions chosen = completed(command.options);
-  // A training and a test table, each once as numbers and once as text, measured at 28 to 34 bytes a number.
-  const double numbers = 2 * static_cast<double>(chosen.rows) * static_cast<double>(chosen.dim_x + chosen.dim_z + 1);
-  require_memory(34 * numbers, fmt::format("{} rows of {} columns", chosen.rows, chosen.dim_x + chosen.dim_z + 1));
-  write_simulation(simulate(chosen), command.out);
+  const auto design = designs.find(command.design);
+  require_meaning(command, design == designs.end());
+  if (design == designs.end()) {
+    write_cytometry(command);
+  } else {
+    command.options.design = design->second;
+    const SimulateOptions chosen = completed(command.options);
+    // A training and a test table, each once as numbers and once as text, measured at 28 to 34 bytes a number.
+    const double numbers = 2 * static_cast<double>(chosen.rows) * static_cast<double>(chosen.dim_x + chosen.dim_z + 1);
+    require_memory(34 * numbers, fmt::format("{} rows of {} columns", chosen.rows, chosen.dim_x + chosen.dim_z + 1));
+    write_simulation(simulate(chosen), command.out);
+  }
   if (!command.quiet) {
     fmt::print("Wrote {0}/responses.csv, {0}/features.csv, {0}/test.csv and {0}/truth.json\n", command.out);
   }
   return 0;
+}
+
+void add_cytometry_options(CLI::App& app, SimulateCommand& command) {
+  command.only_cytometry = {
+      app.add_option("--from", command.from, "Cytometry: FCS or CSV file whose response is to be shuffled."),
+      app.add_option("--response", command.response, "Cytometry, with --from: the channel to predict."),
+      app.add_option("--features", command.features, "Cytometry, with --from: channels to predict from; else all.")
+          ->delimiter(',')
+          ->allow_extra_args(false),
+      app.add_option("--equal-mass-gates", command.events.equal_mass_gates,
+                     "Cytometry: sort cells into K gates by their response first, column `mass_gate`."),
+      app.add_option("--gate-error", command.gate_error, "Cytometry: share of cells that land in a wrong gate.")
+          ->capture_default_str(),
+      app.add_flag("--fcs", command.fcs, "Cytometry: write responses.fcs and features.fcs too.")};
+  add_scale_options(app, command.events);
 }
 
 }  // namespace
@@ -48,29 +123,46 @@ Command add_simulate(CLI::App& root) {
   CLI::App* app = root.add_subcommand("simulate", "Draw a sample with lost row links and a known truth.");
   const auto command = std::make_shared<SimulateCommand>();
   SimulateOptions& options = command->options;
-  app->add_option("DESIGN", command->design,
-                  "sensing: y = z·w + noise, partly shuffled; linear: y = x·u + z·w + noise; nonlinear: a sum of sines "
-                  "of x and z + noise; gamma: as sensing, all shuffled, with features of distinct gamma laws, which a fit can "
-                  "find without any hint.")
+  app->add_option(
+         "DESIGN", command->design,
+         "sensing: y = z·w + noise, partly shuffled; linear: y = x·u + z·w + noise; nonlinear: a sum of sines "
+         "of x and z + noise; gamma: as sensing, all shuffled, with features of distinct gamma laws, "
+         "which a fit can find without any hint; cytometry: cells of a few populations, or of an FCS file, all links lost or lost "
+         "within gates.")
       ->required()
-      ->check(CLI::IsMember({"sensing", "linear", "nonlinear", "gamma"}));
-  app->add_option("--n", options.rows, "Rows of either table, and of test.csv.")->capture_default_str();
+      ->check(CLI::IsMember({"sensing", "linear", "nonlinear", "gamma", "cytometry"}));
+  command->rows_given = app->add_option(
+      "--n", options.rows,
+      "Rows of either table, and of test.csv; 1000. Cytometry: events in all, nine tenths for training; 1400.");
   auto* dim_x = app->add_option("--dim-x", options.dim_x, "Features beside the response: 0 for sensing and gamma, else 2.");
-  auto* dim_z = app->add_option("--dim-z", options.dim_z, "Features with lost links: 5 for sensing, 4 for gamma, else 3.");
+  auto* dim_z = app->add_option(
+      "--dim-z", options.dim_z,
+      "Features with lost links: 5 for sensing, 4 for gamma, 20 for cytometry (the most significant of a file), else 3.");
   auto* shuffle = app->add_option("--shuffle", options.shuffle,
                                   "Share of rows shuffled among themselves: 0.5 for sensing, else 1.");
-  auto* noise = app->add_option("--noise", options.noise, "Variance of the noise.")->capture_default_str();
+  auto* noise =
+      app->add_option("--noise", options.noise, "Variance of the noise; for cytometry its share of the variance.")
+          ->capture_default_str();
   auto* snr = app->add_option("--snr", options.snr, "Signal variance over noise variance, instead of --noise.")
                   ->excludes(noise);
-  app->add_option("--mean", options.mean, "Of every feature, with variance one; gamma: added to every feature.")->capture_default_str();
-  app->add_option("--shape", options.shape, "gamma: shape of every feature's law; 0: 0.5, 1, 2, 4 and so on.")
-      ->capture_default_str();
+  auto* mean = app->add_option("--mean", options.mean, "Of every feature, with variance one; gamma: added to each.")
+                   ->capture_default_str();
+  auto* shape = app->add_option("--shape", options.shape, "gamma: shape of every feature's law; 0: 0.5, 1, 2, 4, ...")
+                    ->capture_default_str();
   app->add_option("--seed", options.seed, "Same seed, same sample.")->capture_default_str();
   app->add_option("--out", command->out, "Folder for responses.csv, features.csv, test.csv and truth.json.")
       ->required();
+  add_cytometry_options(*app, *command);
+  command->not_cytometry = {dim_x, shuffle, mean, shape};
+  command->only_drawn = {noise, snr};
   app->add_flag("--quiet", command->quiet, "Print errors only.");
   command->must_not_be_negative = {dim_x, dim_z, shuffle, noise, snr};
-  app->footer("Example:\n  unshuffle simulate sensing --n 1000 --dim-z 5 --snr 100 --mean 1 --seed 7 --out sample");
+  app->footer(
+      "Example:\n  unshuffle simulate sensing --n 1000 --dim-z 5 --snr 100 --mean 1 --seed 7 --out sample\n"
+      "Example: predict one channel of a cytometry file from the others, cells sorted by four gates\n"
+      "  unshuffle simulate cytometry --from cells.fcs --response FITC-A --transform asinh:150 \\\n"
+      "      --equal-mass-gates 4 --out gfc\n"
+      "  unshuffle fit gfc/responses.csv gfc/features.csv --response FITC-A --group mass_gate");
   return {app, [command] { return run(*command); }};
 }
 

@@ -1,6 +1,12 @@
 // Everything at once.
 #pragma once
 
+#include "unshuffle/cytometry/compensation.hpp"
+#include "unshuffle/cytometry/event_table.hpp"
+#include "unshuffle/cytometry/fcs.hpp"
+#include "unshuffle/cytometry/gating.hpp"
+#include "unshuffle/cytometry/simulate.hpp"
+#include "unshuffle/cytometry/transform.hpp"
 #include "unshuffle/data/output_file.hpp"
 #include "unshuffle/data/problem.hpp"
 #include "unshuffle/data/simulate.hpp"

@@ -143,6 +143,11 @@ void add_columns(Table& table, const Matrix& values, const std::vector<std::stri
   }
 }
 
+void add_groups(Table& table, const std::vector<Index>& groups, const std::string& name) {
+  if (groups.empty()) return;
+  table.columns.push_back({.name = name, .numbers = {groups.begin(), groups.end()}});
+}
+
 std::string truth_json(const Simulation& simulation) {
   const SimulateOptions& options = simulation.options;
   nlohmann::ordered_json truth;
@@ -209,31 +214,38 @@ Simulation simulate(const SimulateOptions& options) {
   return simulation;
 }
 
-double least_squares_test_error(const Simulation& simulation, bool linked) {
-  const Problem& train = simulation.problem;
+double least_squares_test_error(const ShuffledSample& sample, bool linked) {
+  const Problem& train = sample.problem;
   Matrix z = train.z;
   if (linked) {
     for (Index row = 0; row < z.rows(); ++row) {
-      z.row(row) = train.z.row(simulation.permutation[static_cast<std::size_t>(row)]);
+      z.row(row) = train.z.row(sample.permutation[static_cast<std::size_t>(row)]);
     }
   }
   const Vector w = design_matrix(train, z).colPivHouseholderQr().solve(train.y.col(0));
-  const Vector y = simulation.test.y.col(0);
-  const Vector residual = design_matrix(simulation.test, simulation.test.z) * w - y;
+  const Vector y = sample.test.y.col(0);
+  const Vector residual = design_matrix(sample.test, sample.test.z) * w - y;
   return residual.squaredNorm() / (y.array() - y.mean()).matrix().squaredNorm();
 }
 
 void write_simulation(const Simulation& simulation, const std::string& directory) {
+  write_sample(simulation, "", truth_json(simulation), directory);
+}
+
+void write_sample(const ShuffledSample& sample, const std::string& group_name, const std::string& truth,
+                  const std::string& directory) {
   std::error_code failure;
   std::filesystem::create_directories(directory, failure);
   if (failure) throw SystemFailure(fmt::format("{}: cannot be made: {}", directory, failure.message()));
-  const Problem& train = simulation.problem;
-  const Problem& test = simulation.test;
+  const Problem& train = sample.problem;
+  const Problem& test = sample.test;
   Table responses;
   add_columns(responses, train.x, train.x_names);
   add_columns(responses, train.y, train.y_names);
+  add_groups(responses, train.response_groups, group_name);
   Table features;
   add_columns(features, train.z, train.z_names);
+  add_groups(features, train.feature_groups, group_name);
   Table tests;
   add_columns(tests, test.x, test.x_names);
   add_columns(tests, test.z, test.z_names);
@@ -242,7 +254,7 @@ void write_simulation(const Simulation& simulation, const std::string& directory
   write_whole_file((folder / "responses.csv").string(), to_csv(responses));
   write_whole_file((folder / "features.csv").string(), to_csv(features));
   write_whole_file((folder / "test.csv").string(), to_csv(tests));
-  write_whole_file((folder / "truth.json").string(), truth_json(simulation));
+  write_whole_file((folder / "truth.json").string(), truth);
 }
 
 }  // namespace unshuffle

@@ -39,7 +39,8 @@ Problem draw_batch(const Problem& problem, Index rows, RandomStream& random) {
   for (std::size_t k = 0; k < features.size(); ++k) feature_place[std::size_t(features[k])] = Index(k);
   // A known pair is a block of one row, which is always drawn.
   for (const KnownPair& pair : problem.known) {
-    batch.known.push_back({response_place[std::size_t(pair.response_row)], feature_place[std::size_t(pair.feature_row)]});
+    batch.known.push_back(
+        {response_place[std::size_t(pair.response_row)], feature_place[std::size_t(pair.feature_row)]});
   }
   batch.y_names = problem.y_names;
   batch.x_names = problem.x_names;

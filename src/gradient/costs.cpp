@@ -15,8 +15,7 @@ void squared_costs(const Model& bound, const TwoTables& tables, const VectorRef&
   }
 #pragma omp parallel for schedule(static)
   for (Index i = 0; i < cost.rows(); ++i) {
-    cost.row(i) =
-        (bound.predict(tables.x.row(i), tables.z, w).rowwise() - tables.y.row(i)).rowwise().squaredNorm();
+    cost.row(i) = (bound.predict(tables.x.row(i), tables.z, w).rowwise() - tables.y.row(i)).rowwise().squaredNorm();
   }
 }
 

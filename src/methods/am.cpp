@@ -1,5 +1,5 @@
-// Alternating minimisation (Abid, Poon & Zou 2017): the best matching at w, then w on the matched rows, again and again.
-// Both halves lower Σ|y - f|² over the links, so with exact refits the loop ends when a matching repeats.
+// Alternating minimisation (Abid, Poon & Zou 2017): the best matching at w, then w on the matched rows, again and
+// again. Both halves lower Σ|y - f|² over the links, so with exact refits the loop ends when a matching repeats.
 #include <cmath>
 
 #include "fit/batch.hpp"
@@ -20,7 +20,11 @@ int round_limit(const FitOptions& options) {
 class Alternation {
  public:
   Alternation(const MethodInput& input, const UnlinkedRows& rows, const Start& start, int index, const Tick& tick)
-      : input_(input), rows_(rows), w_(start.parameters), index_(index), tick_(tick),
+      : input_(input),
+        rows_(rows),
+        w_(start.parameters),
+        index_(index),
+        tick_(tick),
         random_(input.options.seed, (1ULL << 43U) + std::uint64_t(index)) {
     result_.candidate.start = start.kind;
     result_.candidate.message = "all steps taken before the matching settled";
@@ -99,8 +103,7 @@ class Alternation {
     const Vector squared = residuals(input_.bound, rows_.linked(links), w_).rowwise().squaredNorm();
     result_.candidate.parameters = w_;
     result_.candidate.objective = weights.size() > 0 ? weights.dot(squared) : squared.sum();
-    result_.noise_sd =
-        std::sqrt(result_.candidate.objective / double(links.size() * input_.problem.outputs()));
+    result_.noise_sd = std::sqrt(result_.candidate.objective / double(links.size() * input_.problem.outputs()));
     if (!std::isfinite(result_.candidate.objective)) {
       result_.candidate.converged = false;
       result_.candidate.message = "the steps diverged; try a smaller learning rate";

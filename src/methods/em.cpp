@@ -58,8 +58,8 @@ Expected merged_by_feature(const UnlinkedRows& rows, const Links& links, const E
   made.rows.z = rows.tables().z(used, Eigen::all);
   made.rows.y = made.weights.cwiseInverse().asDiagonal() * sums(used, Eigen::all);
   made.total = pairs.total;
-  made.within = pairs.weights.dot(pairs.rows.y.rowwise().squaredNorm()) -
-                made.weights.dot(made.rows.y.rowwise().squaredNorm());
+  made.within =
+      pairs.weights.dot(pairs.rows.y.rowwise().squaredNorm()) - made.weights.dot(made.rows.y.rowwise().squaredNorm());
   made.within = std::max(0.0, made.within);
   return made;
 }
@@ -70,7 +70,9 @@ class ExpectationMaximisation {
                           const Tick& tick)
       : input_(input), rows_(rows), w_(start.parameters), index_(index), hard_(hard), tick_(tick) {
     result_.candidate.start = start.kind;
-    const Links first = input.options.row_hint ? links_in_order(input.problem) : rows.best(w_);
+    // Row order is where σ² can be read from; a start that knows σ² had better begin where few exchanges are needed.
+    const bool in_order = input.options.row_hint && !(start.noise_sd > 0);
+    const Links first = in_order ? links_in_order(input.problem) : rows.best(w_);
     for (int chain = 0; chain < input.options.em_chains; ++chain) {
       const auto stream = (1ULL << 44U) + std::uint64_t(index) * 4096 + std::uint64_t(chain);
       chains_.emplace_back(rows.blocks(), first, RandomStream(input.options.seed, stream));
@@ -102,9 +104,7 @@ class ExpectationMaximisation {
   }
 
  private:
-  [[nodiscard]] double terms() const {
-    return double(chains_.front().positions() * input_.problem.outputs());
-  }
+  [[nodiscard]] double terms() const { return double(chains_.front().positions() * input_.problem.outputs()); }
 
   /// One E and one M step; whether w hardly moved.
   bool iterate() {
@@ -177,13 +177,12 @@ Estimate run_em(const MethodInput& input, bool hard) {
   const UnlinkedRows rows(input.problem, input.bound);
   const std::vector<Start> starts = make_starts(input.problem, input.bound, input.options);
   const auto count = static_cast<int>(starts.size());
-  Estimate estimate =
-      best_of(for_each_start(count, double(count) * round_limit(input.options), input.options,
-                             [&](int k, const Tick& tick) {
-                               const Start& start = starts[std::size_t(k)];
-                               return ExpectationMaximisation(input, rows, start, k, hard, tick).run();
-                             }),
-              starts);
+  Estimate estimate = best_of(for_each_start(count, double(count) * round_limit(input.options), input.options,
+                                             [&](int k, const Tick& tick) {
+                                               const Start& start = starts[std::size_t(k)];
+                                               return ExpectationMaximisation(input, rows, start, k, hard, tick).run();
+                                             }),
+                              starts);
   if (!hard) estimate.objective_name = "expected squared residuals";
   return estimate;
 }

@@ -67,6 +67,15 @@ double matched_share(const Problem& problem, const SoftLinks& links) {
   return links.response_mass.cwiseMin(1.0).dot(problem.response_weights);
 }
 
+/// An answer whose compressed plan is not what was asked for did not converge.
+void require_accuracy(Fit& made, double accuracy) {
+  // The marginal error is a sum over rows, the compression error that of one row relative to its weight.
+  if (made.compression_error <= accuracy + made.marginal_error * double(made.responses)) return;
+  made.status = Fit::Status::inner_not_converged;
+  made.message += fmt::format("; the compressed plan misses its row sums by {:.1e}, asked for were {:.1e}",
+                              made.compression_error, accuracy);
+}
+
 /// The answer seen by the transport problem: whatever the method, its links can then be compared and matched alike.
 Fit assemble(const MethodInput& input, Estimate estimate) {
   Fit made;
@@ -89,6 +98,8 @@ Fit assemble(const MethodInput& input, Estimate estimate) {
   const double largest_cost = estimate.largest_cost > 0 ? estimate.largest_cost : evaluator.largest_cost(w);
   made.epsilon_relative = largest_cost > 0 ? made.epsilon / largest_cost : 0;
   made.marginal_error = last.marginal_error;
+  made.responses = input.problem.responses();
+  made.features = input.problem.features();
   // A method that links rows measures the noise; else there is only the plan's own residual, which is smaller than the
   // noise because the plan is free to pair rows that fit.
   const double plan_residual = last.transport_cost / double(input.problem.responses() * input.problem.outputs());
@@ -96,13 +107,7 @@ Fit assemble(const MethodInput& input, Estimate estimate) {
   const SoftLinks links = evaluator.links(w);
   made.matched_share = matched_share(input.problem, links);
   made.compression_error = links.measured_error;
-  // The marginal error is a sum over rows, the compression error that of one row relative to its weight.
-  const double accepted = options.accuracy + last.marginal_error * double(input.problem.responses());
-  if (estimate.solves_transport && made.compression_error > accepted) {
-    made.status = Fit::Status::inner_not_converged;
-    made.message += fmt::format("; the compressed plan misses its row sums by {:.1e}, asked for were {:.1e}",
-                                made.compression_error, options.accuracy);
-  }
+  if (estimate.solves_transport) require_accuracy(made, options.accuracy);
   made.identifiable = std::move(estimate.identifiable);
   made.choice = std::move(estimate.choice);
   made.link_probabilities = std::move(estimate.link_probabilities);
@@ -129,8 +134,6 @@ Fit fit(const Problem& given, const Model& model, const FitOptions& options) {
   best.model = model.name();
   best.objective_kind = options.objective;
   best.seed = options.seed;
-  best.responses = problem.responses();
-  best.features = problem.features();
   best.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   best.peak_memory_mb = peak_memory_mb();
   return best;

@@ -117,23 +117,27 @@ SoftAlignment entropic_alignment(const MatrixRef& u_distances, const MatrixRef& 
 Estimate estimate_sliced_gw(const MethodInput& input) {
   const UnlinkedRows rows(input.problem, input.bound);
   Links links;
+  double distortion = 0;
   std::uint64_t stream = 1ULL << 46U;
   for (const Block& block : rows.blocks()) {
     if (block.response_rows.size() != block.feature_rows.size()) {
-      throw InvalidInput(fmt::format("sliced-gw needs as many responses as features in every group; {} and {} were given",
-                                     block.response_rows.size(), block.feature_rows.size()));
+      throw InvalidInput(
+          fmt::format("sliced-gw needs as many responses as features in every group; {} and {} were given",
+                      block.response_rows.size(), block.feature_rows.size()));
     }
+    const Matrix u = response_side(input.problem, block.response_rows);
+    const Matrix v = input.problem.z(block.feature_rows, Eigen::all);
     const std::vector<Index> partner =
-        sliced_alignment(response_side(input.problem, block.response_rows),
-                         input.problem.z(block.feature_rows, Eigen::all), input.options.gw_slices,
-                         RandomStream(input.options.seed, stream++));
+        sliced_alignment(u, v, input.options.gw_slices, RandomStream(input.options.seed, stream++));
+    distortion += gromov_wasserstein_cost(u, v(partner, Eigen::all)) * double(partner.size());
     for (std::size_t k = 0; k < partner.size(); ++k) {
       append(links, {{block.response_rows[k]}, {block.feature_rows[std::size_t(partner[k])]}});
     }
   }
   Estimate estimate = regression_on(input, rows, links, "alignment");
-  estimate.std_errors.resize(0);
-  estimate.std_error_note = Estimate{}.std_error_note;
+  forget_std_errors(estimate);
+  estimate.candidates.front().message +=
+      fmt::format(" that distort squared distances by {:.4g}", std::sqrt(distortion / double(links.size())));
   return estimate;
 }
 
@@ -166,8 +170,7 @@ Estimate estimate_sinkhorn_gw(const MethodInput& input) {
   answer.converged = told.converged;
   answer.iterations = told.iterations;
   if (!told.converged) answer.message = told.message;
-  estimate.std_errors.resize(0);
-  estimate.std_error_note = Estimate{}.std_error_note;
+  forget_std_errors(estimate);
   return estimate;
 }
 

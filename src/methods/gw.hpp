@@ -1,5 +1,5 @@
-// Gromov-Wasserstein alignment of two point sets that live in different spaces: pairs of points should be as far apart on
-// one side as their partners are on the other.
+// Gromov-Wasserstein alignment of two point sets that live in different spaces: pairs of points should be as far apart
+// on one side as their partners are on the other.
 #pragma once
 
 #include <string>
@@ -13,9 +13,9 @@ namespace unshuffle {
 /// Σ_ik (|u_i - u_k|² - |v_i - v_k|²)² / n² of rows linked in order, in O(n) per pair of columns.
 [[nodiscard]] double gromov_wasserstein_cost(const MatrixRef& u, const MatrixRef& v);
 
-/// Sliced alignment (Vayer et al. 2019): rows of both sides are projected on a random direction, the narrower side padded
-/// with zeros, and matched in ascending or descending order, whichever distorts distances less. Of all directions tried,
-/// the matching of least full cost. Equally many rows; returns the row of v for each row of u.
+/// Sliced alignment (Vayer et al. 2019): rows of both sides are projected on a random direction, the narrower side
+/// padded with zeros, and matched in ascending or descending order, whichever distorts distances less. Of all
+/// directions tried, the matching of least full cost. Equally many rows; returns the row of v for each row of u.
 [[nodiscard]] std::vector<Index> sliced_alignment(const MatrixRef& u, const MatrixRef& v, int slices,
                                                   RandomStream random);
 
@@ -26,9 +26,9 @@ struct SoftAlignment {
   std::string message;
 };
 
-/// Entropic alignment (Peyré, Cuturi & Solomon 2016): the quadratic cost is linearised at the plan, transport at `epsilon`
-/// (in the unit of that linear cost) gives the next plan, until plans repeat. Equal weights; starts from the product of
-/// the weights.
+/// Entropic alignment (Peyré, Cuturi & Solomon 2016): the quadratic cost is linearised at the plan, transport at
+/// `epsilon` (in the unit of that linear cost) gives the next plan, until plans repeat. Equal weights; starts from the
+/// product of the weights.
 [[nodiscard]] SoftAlignment entropic_alignment(const MatrixRef& u_distances, const MatrixRef& v_distances,
                                                double epsilon, int max_iterations = 200);
 

@@ -1,4 +1,5 @@
-// Regression of linked rows some of which are linked wrongly: Huber's loss as a least-squares problem with a sparse shift.
+// Regression of linked rows some of which are linked wrongly: Huber's loss as a least-squares problem with a sparse
+// shift.
 //
 //   min over w, e of  Σ_i |y_i - f_i(w) - e_i|² + 2δ Σ_i |e_i|
 // The best e is the residual shrunk by δ, e_i = r_i (1 - δ/|r_i|)₊; put in, what is left of row i is |r_i|² up to δ and

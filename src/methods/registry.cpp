@@ -13,8 +13,9 @@ constexpr std::array entries{
                 estimate_mixture},
     MethodEntry{{Method::entropic, "entropic", "maximum likelihood over all links, noise estimated, searched from many starts"},
                 estimate_entropic},
-    MethodEntry{{Method::robot, "robot", "descent on the transport cost by its exact gradient; every row has a partner"},
-                estimate_robot},
+    MethodEntry{
+        {Method::robot, "robot", "descent on the transport cost by its exact gradient; every row has a partner"},
+        estimate_robot},
     MethodEntry{{Method::robot_robust, "robot-robust", "the same where rows may stay without a partner"},
                 estimate_robot},
     MethodEntry{{Method::robot_unrolled, "robot-unrolled",
@@ -30,8 +31,9 @@ constexpr std::array entries{
     MethodEntry{{Method::rs, "rs", "random sample consensus over small sets of rows"}, estimate_rs},
     MethodEntry{{Method::sliced_gw, "sliced-gw", "links from sliced Gromov-Wasserstein alignment, then regression"},
                 estimate_sliced_gw},
-    MethodEntry{{Method::sinkhorn_gw, "sinkhorn-gw", "links from entropic Gromov-Wasserstein alignment, then regression", true},
-                estimate_sinkhorn_gw},
+    MethodEntry{
+        {Method::sinkhorn_gw, "sinkhorn-gw", "links from entropic Gromov-Wasserstein alignment, then regression", true},
+        estimate_sinkhorn_gw},
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Robust regression (Slawski & Ben-David 2019; Slawski, Ben-David & Li 2019): rows are linked in the order given except
-// for a minority. First stage: Huber's loss, its δ a multiple of the noise estimated from the median residual. Second
+// for a minority. First stage: Huber's loss, its δ a multiple of the noise estimated from the smaller residuals. Second
 // stage: rows whose residual no noise explains are matched anew among themselves, and all links are refitted.
 #include <fmt/format.h>
 
@@ -16,19 +16,22 @@ namespace {
 Vector sizes(const Matrix& residual) { return residual.rowwise().norm(); }
 
 double huber_loss(const Vector& size, double threshold, const Vector& row_weights) {
-  const Vector loss = size.unaryExpr(
-      [&](double r) { return r <= threshold ? r * r : 2 * threshold * r - threshold * threshold; });
+  const Vector loss =
+      size.unaryExpr([&](double r) { return r <= threshold ? r * r : 2 * threshold * r - threshold * threshold; });
   return row_weights.size() > 0 ? row_weights.dot(loss) : loss.sum();
 }
 
-/// Standard deviation of one output of Gaussian residuals with this median size; exact for one output, within 2 % for
-/// more (the median of χ with o degrees of freedom, Wilson & Hilferty 1931).
-double noise_from_median(Vector size, Index outputs) {
-  const auto middle = size.begin() + size.size() / 2;
-  std::nth_element(size.begin(), middle, size.end());
-  const double o = double(outputs);
-  const double median = outputs == 1 ? 0.6744897501960817 : std::sqrt(o * std::pow(1 - 2 / (9 * o), 3));
-  return *middle / median;
+/// Standard deviation of one output of Gaussian residuals whose sizes have this first quartile: the median would
+/// already be an outlier's when half of the links are wrong. Exact for one output, within 2 % for more (the quartile of
+/// χ with o degrees of freedom, Wilson & Hilferty 1931).
+double noise_from_quartile(Vector size, Index outputs) {
+  const auto quarter = size.begin() + size.size() / 4;
+  std::nth_element(size.begin(), quarter, size.end());
+  const double a = 2 / (9 * double(outputs));
+  const double expected = outputs == 1
+                              ? 0.31863936396437515
+                              : std::sqrt(double(outputs) * std::pow(1 - a - 0.6744897501960817 * std::sqrt(a), 3));
+  return *quarter / expected;
 }
 
 struct FirstStage {
@@ -44,7 +47,7 @@ FirstStage robust_fit(const MethodInput& input, const LinkedRows& rows, const Ve
   const double tiny = 1e-10 * rows.y.norm() / std::sqrt(double(rows.size()));
   for (int round = 0; round < scale_rounds; ++round) {
     const Vector size = sizes(residuals(input.bound, rows, stage.fit.parameters));
-    const double noise_sd = std::max(tiny, noise_from_median(size, rows.y.cols()));
+    const double noise_sd = std::max(tiny, noise_from_quartile(size, rows.y.cols()));
     const bool settled = std::abs(noise_sd - stage.noise_sd) <= 1e-3 * noise_sd;
     stage.noise_sd = noise_sd;
     const double threshold = input.options.rr_threshold * noise_sd;
@@ -126,8 +129,7 @@ Estimate estimate_rr(const MethodInput& input) {
   answer.message = fmt::format("robust regression {}; {} of {} rows matched anew",
                                stage.fit.converged ? "settled" : "did not settle", moved, links.size());
   estimate.noise_sd = stage.noise_sd;
-  estimate.std_errors.resize(0);
-  estimate.std_error_note = "not estimated: ordinary ones would ignore that some links were chosen";
+  forget_std_errors(estimate);
   return estimate;
 }
 

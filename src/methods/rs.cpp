@@ -1,10 +1,10 @@
-// Random sample consensus (Varol & Nejat 2019). A hypothesis is w solved from the fewest rows that determine it; the one
-// that the most rows agree with wins, and is refitted on them.
+// Random sample consensus (Varol & Nejat 2019). A hypothesis is w solved from the fewest rows that determine it; the
+// one that the most rows agree with wins, and is refitted on them.
 //
 // With the row hint, samples are rows linked in the order given, and a row agrees when its residual is within the
 // threshold. Without it, responses and features are drawn separately, and the agreement is the largest number of pairs
-// within the threshold that a one-to-one matching can have: on a line, responses t and predictions s in ascending order,
-// that is what two pointers find which pair whenever they can and else drop the smaller one.
+// within the threshold that a one-to-one matching can have: on a line, responses t and predictions s in ascending
+// order, that is what two pointers find which pair whenever they can and else drop the smaller one.
 #include <fmt/format.h>
 
 #include <Eigen/LU>
@@ -22,8 +22,8 @@ namespace {
 
 constexpr std::uint64_t first_stream = 1ULL << 45U;
 
-// Hypotheses are dealt in rounds of a fixed number of streams, and compared between rounds only: which of them are given
-// up early depends on the best so far, and must not depend on threads.
+// Hypotheses are dealt in rounds of a fixed number of streams, and compared between rounds only: which of them are
+// given up early depends on the best so far, and must not depend on threads.
 constexpr int streams = 16;
 constexpr int per_stream = 64;
 constexpr Index probe_rows = 128;
@@ -33,7 +33,8 @@ struct Hypothesis {
   Index agreeing = -1;
 };
 
-/// Agreement on a probe that a hypothesis better than `best` would miss only by an accident of three standard deviations.
+/// Agreement on a probe that a hypothesis better than `best` would miss only by an accident of three standard
+/// deviations.
 Index least_on_probe(Index best, Index rows, Index probe) {
   if (best <= 0 || probe >= rows) return 0;
   const double share = double(best) / double(rows);
@@ -171,8 +172,10 @@ class Apart {
       std::sort(columns.begin(), columns.end(), by(s));
       for (std::size_t i = 0, j = 0; i < rows.size() && j < columns.size();) {
         const double gap = t(rows[i]) - s(columns[j]);
-        if (std::abs(gap) <= threshold_) append(made, {{rows[i++]}, {columns[j++]}});
-        else gap < 0 ? ++i : ++j;
+        if (std::abs(gap) <= threshold_)
+          append(made, {{rows[i++]}, {columns[j++]}});
+        else
+          gap < 0 ? ++i : ++j;
       }
     }
     return made;

@@ -161,7 +161,8 @@ Links SwapChain::links() const {
 double SwapChain::total_cost(const PairCosts& costs) const {
   double total = 0;
   for (const BlockState& block : blocks_) {
-    for (std::size_t place = 0; place < block.positions; ++place) total += cost(costs, block, place, block.longer[place]);
+    for (std::size_t place = 0; place < block.positions; ++place)
+      total += cost(costs, block, place, block.longer[place]);
   }
   return total;
 }

@@ -74,9 +74,9 @@ class SwapChain {
   [[nodiscard]] KnownPair pair_at(const BlockState& block, std::size_t place) const;
 
   std::vector<BlockState> blocks_;
-  std::vector<Index> holders_;            ///< Rows of the shorter sides, block after block.
-  std::vector<std::size_t> block_of_;     ///< Of each position.
-  std::vector<long> since_;               ///< When the pair of each position was made.
+  std::vector<Index> holders_;         ///< Rows of the shorter sides, block after block.
+  std::vector<std::size_t> block_of_;  ///< Of each position.
+  std::vector<long> since_;            ///< When the pair of each position was made.
   RandomStream random_;
 };
 

@@ -100,11 +100,17 @@ Estimate regression_on(const MethodInput& input, const UnlinkedRows& rows, const
   return estimate;
 }
 
+void forget_std_errors(Estimate& estimate) {
+  estimate.std_errors.resize(0);
+  estimate.std_error_note = Estimate{}.std_error_note;
+}
+
 void require_rows_in_order(const MethodInput& input, std::string_view method) {
   if (input.problem.responses() == input.problem.features()) return;
-  throw InvalidInput(fmt::format("{} takes rows as linked in the order given, so it needs tables of equal length; {} and "
-                                 "{} rows were given",
-                                 method, input.problem.responses(), input.problem.features()));
+  throw InvalidInput(
+      fmt::format("{} takes rows as linked in the order given, so it needs tables of equal length; {} and "
+                  "{} rows were given",
+                  method, input.problem.responses(), input.problem.features()));
 }
 
 void require_linear_model(const MethodInput& input, std::string_view method) {

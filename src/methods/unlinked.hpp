@@ -15,8 +15,8 @@ class UnlinkedRows {
   [[nodiscard]] const std::vector<Block>& blocks() const { return blocks_; }
   [[nodiscard]] const TwoTables& tables() const { return tables_; }
 
-  /// The pairs of least Σ|y - f|² at w, block by block, as many as possible: sorted for one output and an additive model,
-  /// else by optimal assignment.
+  /// The pairs of least Σ|y - f|² at w, block by block, as many as possible: sorted for one output and an additive
+  /// model, else by optimal assignment.
   [[nodiscard]] Links best(const VectorRef& w) const;
 
   /// The same among some rows of one block.
@@ -41,6 +41,9 @@ void append(Links& links, const Links& more);
 /// Least squares on given links as a method's whole answer.
 [[nodiscard]] Estimate regression_on(const MethodInput& input, const UnlinkedRows& rows, const Links& links,
                                      const std::string& start);
+
+/// For links that the method chose itself: ordinary standard errors would not know that.
+void forget_std_errors(Estimate& estimate);
 
 /// Throws InvalidInput when the tables differ in length, which a method that reads rows in order cannot use.
 void require_rows_in_order(const MethodInput& input, std::string_view method);

@@ -136,6 +136,17 @@ class Success(Case):
                 self.assertAlmostEqual(fit["coefficients"]["b"], -3, delta=0.05)
                 self.assertLess(fit["std_errors"]["b"], 0.05)
 
+    def test_known_pairs_that_make_no_sense_are_bad_data(self):
+        self.make_sample()
+        fit = ("fit", "r.csv", "f.csv", "--response", "y", "--quiet", "--known", "k.csv")
+        self.refuse(3, *fit, says="k.csv: cannot be opened")
+        self.write("k.csv", "response_row,feature_row\n0,one\n")
+        self.refuse(3, *fit, says='column "feature_row" holds "one"; a row number from 0 was expected')
+        self.write("k.csv", "response_row,feature_row\n0,80\n")
+        self.refuse(3, *fit, says="has no row 80; 0 to 79 was expected")
+        self.write("k.csv", "response_row,feature_row\n0,1\n0,2\n")
+        self.refuse(3, *fit, says="is already in another pair")
+
     def test_compare_tells_of_every_method_and_why_one_cannot_run(self):
         self.succeed("simulate", "sensing", "--n", 120, "--dim-z", 2, "--shuffle", 0.3, "--snr", 100, "--mean", 1, "--out",
                      "s")
@@ -280,7 +291,7 @@ class Success(Case):
         self.assertIn("version", self.succeed("info"))
         json.loads(self.succeed("info", "--json"))
         self.assertIn("Exit codes", self.succeed("--help"))
-        for command in "fit predict match simulate gradient info".split():
+        for command in "fit predict match simulate gradient gate info".split():
             self.assertIn("Example", self.succeed(command, "--help"))
 
     def test_a_fit_that_did_not_converge_is_written_and_exits_with_1(self):
@@ -312,9 +323,7 @@ class BadUsage(Case):
 
     def test_what_this_version_does_not_have_is_refused(self):
         self.refuse_fit("--method", "auto", says="auto")
-        self.refuse_fit("--known", "pairs.csv", says="--known")
         self.refuse_fit("--report", "report.html", says="--report")
-        self.refuse(2, "simulate", "cytometry", "--out", "s", says="cytometry")
 
     def test_missing_response(self):
         self.refuse(2, "fit", "r.csv", "f.csv", says="--response")
@@ -345,7 +354,9 @@ class BadUsage(Case):
         self.refuse_fit("--batch", "10", says="--batch has a meaning with --optimizer momentum or adam, or am --am-step gradient, only")
         self.refuse_fit("--rs-samples", "10", says="--rs-samples has a meaning with --method rs only")
         self.refuse_fit("--optimizer", "lbfgs", "--method", "am", says="--optimizer has a meaning with the robot methods only")
-        self.refuse_fit("--method", "oracle", says="oracle needs known pairs")
+        self.refuse_fit("--method", "oracle", "--quiet", says="oracle needs known pairs")
+        self.refuse_fit("--method", "robot", "--truth", "t.json", says="--truth has a meaning with --method oracle only")
+        self.refuse_fit("--method", "oracle", "--truth", "t.json", "--known", "k.csv", says="give one of them")
         self.refuse_fit("--robust", "--method", "robot", says="--robust contradicts --method robot")
 
 
@@ -478,6 +489,90 @@ class BadDisk(Case):
         self.refuse(3, "fit", "r.csv", "none.csv", "--response", "y", "--out", "fit.json", says="none.csv")
         with open(self.path("fit.json")) as file:
             self.assertEqual(file.read(), "earlier")
+
+
+class Cytometry(Case):
+    GATES = """<g:Gating-ML>
+<g:RectangleGate g:id="low"><g:dimension g:max="0"><d:fcs-dimension d:name="z1"/></g:dimension></g:RectangleGate>
+</g:Gating-ML>"""
+
+    def make_events(self, *more):
+        self.succeed("simulate", "cytometry", "--n", 200, "--dim-z", 3, "--seed", 4, "--fcs", "--out", "s", *more)
+
+    def test_fcs_files_stand_wherever_tables_do(self):
+        self.make_events()
+        self.succeed("fit", "s/responses.fcs", "s/features.fcs", "--response", "y", "--out", "fit.json")
+        objectives = []
+        for kind in ("csv", "fcs"):  # An FCS file holds single precision.
+            done = self.succeed("gradient", "s/responses." + kind, "s/features." + kind, "--response", "y", "--at", "fit.json",
+                                "--repeat", 1, "--json")
+            objectives.append(json.loads(done)["objective"])
+        self.assertAlmostEqual(objectives[0] / objectives[1], 1, delta=1e-4)
+        self.succeed("predict", "fit.json", "s/features.fcs", "--out", "p.csv")
+        self.assertEqual(len(read_rows(self.path("p.csv"))), 180)
+        self.succeed("match", "fit.json", "s/responses.fcs", "s/features.fcs", "--join", "inner", "--out", "j.csv")
+        self.assertEqual(len(read_rows(self.path("j.csv"))), 180)
+
+    def test_info_and_gate_describe_a_file(self):
+        self.make_events()
+        self.assertIn("180 events, 3 channels", self.succeed("info", "s/features.fcs"))
+        self.assertEqual([channel["name"] for channel in
+                          json.loads(self.succeed("info", "s/features.fcs", "--json"))["channels"]], ["z1", "z2", "z3"])
+        self.write("g.xml", self.GATES)
+        self.assertIn("low", self.succeed("gate", "s/features.fcs", "g.xml", "--out", "m.csv"))
+        inside = [int(row["low"]) for row in read_rows(self.path("m.csv"))]
+        below = [int(float(row["z1"]) < 0) for row in read_rows(self.path("s/features.csv"))]
+        self.assertEqual(inside, below)
+
+    def test_pairs_never_leave_their_gates(self):
+        self.make_events()
+        self.write("g.xml", self.GATES)
+        self.succeed("fit", "s/features.fcs", "--response", "z2", "--gates", "g.xml", "--group", "gates", "--pairs", "p.csv")
+        low = [float(row["z1"]) < 0 for row in read_rows(self.path("s/features.csv"))]
+        for row in read_rows(self.path("p.csv")):
+            self.assertEqual(low[int(row["response_row"])], low[int(row["feature_row"])])
+
+    def test_equal_mass_gates_are_a_key(self):
+        self.make_events("--equal-mass-gates", 4)
+        by_column = self.succeed("fit", "s/responses.csv", "s/features.csv", "--response", "y", "--group", "mass_gate",
+                                 "--json")
+        self.write("r.csv", "".join(f"{row['y']}\n" for row in [{"y": "y"}, *read_rows(self.path("s/responses.csv"))]))
+        by_option = self.succeed("fit", "r.csv", "s/features.csv", "--response", "y", "--equal-mass-gates", 4, "--json")
+        self.assertEqual(json.loads(by_column)["coefficients"], json.loads(by_option)["coefficients"])
+
+    def test_a_file_is_shuffled_as_in_the_paper(self):
+        self.make_events()
+        self.succeed("simulate", "cytometry", "--from", "s/features.fcs", "--response", "z2", "--features", "z1,z3",
+                     "--transform", "asinh:2", "--transform", "z3=linear", "--equal-mass-gates", 3, "--out", "t")
+        with open(self.path("t/truth.json")) as file:
+            truth = json.load(file)
+        self.assertEqual(list(truth["coefficients"]), ["z1", "z3"])
+        self.assertEqual(len(truth["permutation"]), 162)
+        self.assertEqual(len(read_rows(self.path("t/test.csv"))), 18)
+        self.assertEqual({row["mass_gate"] for row in read_rows(self.path("t/features.csv"))}, {"1", "2", "3"})
+
+    def test_bad_files_and_options_are_refused(self):
+        self.make_events()
+        fit = ["fit", "s/responses.fcs", "s/features.fcs", "--response", "y"]
+        self.refuse(2, *fit, "--transform", "magic", says='"magic" is no scale')
+        self.refuse(3, *fit, "--transform", "q=log", says='no column "q"')
+        self.refuse(3, *fit, "--transform", "log", says="which is no finite number on the scale log")
+        self.refuse(3, *fit, "--compensate", says="no spillover matrix")
+        self.refuse(3, *fit, "--gates", "missing.xml", says="missing.xml")
+        self.refuse(2, *fit, "--equal-mass-gates", 1, says="equal-mass gates = 1 must be at least 2")
+        self.refuse(3, *fit, "--equal-mass-gates", 3, says="mass_gate")
+        csv_fit = ["fit", "s/responses.csv", "s/features.csv", "--response", "y"]
+        for option in (["--transform", "log"], ["--compensate"], ["--gates", "g.xml"]):
+            self.refuse(2, *csv_fit, *option, says=option[0] + " has a meaning with FCS files only")
+        self.write("broken.fcs", "FCS3.1 and nothing more")
+        self.refuse(3, "fit", "broken.fcs", "--response", "y", says="broken.fcs: this is no FCS file")
+        self.refuse(3, "info", "broken.fcs", says="broken.fcs: this is no FCS file")
+        self.refuse(2, "simulate", "cytometry", "--mean", 1, "--out", "u", says="--mean has no meaning")
+        self.refuse(2, "simulate", "linear", "--fcs", "--out", "u", says="--fcs has a meaning with the design cytometry")
+        self.refuse(2, "simulate", "cytometry", "--from", "s/features.fcs", "--out", "u", says="--response")
+        self.refuse(2, "simulate", "cytometry", "--transform", "log", "--out", "u", says="--from only")
+        self.refuse(2, "simulate", "cytometry", "--from", "s/features.fcs", "--response", "z1", "--noise", 1, "--out", "u",
+                    says="--noise has no meaning with --from")
 
 
 if __name__ == "__main__":

@@ -3,26 +3,19 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <functional>
 #include <limits>
 
+#include "support/complaint.hpp"
 #include "unshuffle/error.hpp"
 
 namespace unshuffle {
 namespace {
 
+using unshuffle::complaint;
+
 using Names = std::vector<std::string>;
 
 Table parse(const std::string& content) { return parse_csv(content, "t.csv"); }
-
-std::string complaint(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const BadData& error) {
-    return error.what();
-  }
-  return "";
-}
 
 std::string complaint(const std::string& content) {
   return complaint([&] { (void)parse(content); });

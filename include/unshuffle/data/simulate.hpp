@@ -32,12 +32,16 @@ struct SimulateOptions {
 /// The options with the design's own values where they were left open. Throws InvalidInput for what cannot be drawn.
 [[nodiscard]] SimulateOptions completed(SimulateOptions options);
 
-struct Simulation {
-  SimulateOptions options;         ///< With nothing left open.
+/// A sample whose links are lost in the tables and known beside them.
+struct ShuffledSample {
   Problem problem;                 ///< The training sample; row i of z belongs to the response that `permutation` says.
-  Problem test;                    ///< As many rows again, all linked, from the same truth.
+  Problem test;                    ///< All linked, from the same truth.
   Vector coefficients;             ///< w, of x then z.
   std::vector<Index> permutation;  ///< Row of z that belongs to each response.
+};
+
+struct Simulation : ShuffledSample {
+  SimulateOptions options;  ///< With nothing left open.
 };
 
 /// Same seed, same numbers, on any machine with IEEE doubles.
@@ -45,9 +49,13 @@ struct Simulation {
 
 /// Relative test error Σ(ŷ-y)²/Σ(y-ȳ)² of ordinary least squares with intercept, trained on links as given
 /// (`linked` false) or on the true ones.
-[[nodiscard]] double least_squares_test_error(const Simulation& simulation, bool linked);
+[[nodiscard]] double least_squares_test_error(const ShuffledSample& sample, bool linked);
 
 /// responses.csv, features.csv, test.csv and truth.json in `directory`, which is made when missing.
 void write_simulation(const Simulation& simulation, const std::string& directory);
+
+/// The same files for any sample; the problem's groups, if it has some, become the column `group_name` of both tables.
+void write_sample(const ShuffledSample& sample, const std::string& group_name, const std::string& truth,
+                  const std::string& directory);
 
 }  // namespace unshuffle

@@ -83,14 +83,14 @@ struct FitOptions {
   double gradient_tolerance = 1e-6;  ///< Outer loop stops when ‖∇‖ falls below this, relative to its natural scale.
 
   MatchedStep am_step = MatchedStep::exact;  ///< am: gradient reads learning_rate, momentum and batch.
-  int em_chains = 4;             ///< em, hard_em: independent Metropolis chains per start.
-  double em_swaps = 20;          ///< em, hard_em: swaps proposed per row, chain and E step; half are burn-in.
-  double rr_threshold = 1.345;   ///< rr: where Huber's loss turns linear, in noise standard deviations.
-  Index rs_samples = 200000;     ///< rs: hypotheses tried.
-  double rs_threshold = 1e-2;    ///< rs: largest residual of an inlier, in standard deviations of the response.
-  int gw_slices = 200;           ///< sliced_gw: directions tried.
-  double gw_epsilon = 5e-3;      ///< sinkhorn_gw: smoothing, relative to the largest linearised cost of the first plan.
-  int unroll = 200;              ///< robot_unrolled: Sinkhorn iterations that are differentiated through.
+  int em_chains = 4;                         ///< em, hard_em: independent Metropolis chains per start.
+  double em_swaps = 20;         ///< em, hard_em: swaps proposed per row, chain and E step; half are burn-in.
+  double rr_threshold = 1.345;  ///< rr: where Huber's loss turns linear, in noise standard deviations.
+  Index rs_samples = 200000;    ///< rs: hypotheses tried.
+  double rs_threshold = 1e-2;   ///< rs: largest residual of an inlier, in standard deviations of the response.
+  int gw_slices = 200;          ///< sliced_gw: directions tried.
+  double gw_epsilon = 5e-3;     ///< sinkhorn_gw: smoothing, relative to the largest linearised cost of the first plan.
+  int unroll = 200;             ///< robot_unrolled: Sinkhorn iterations that are differentiated through.
 
   int bootstrap = 0;             ///< mixture, entropic: samples drawn from the fitted model for standard errors; 0: none.
 
@@ -189,8 +189,8 @@ void validate(const FitOptions& options);
 /// What the evaluator is told for these options, marginal policies included.
 [[nodiscard]] EvaluatorOptions evaluator_options(const FitOptions& options, const Problem& problem);
 
-/// The paper's training: momentum at 1e-4 on mini-batches, ε = 1e-4 of the largest cost, 2000 steps on batches of 500 for
-/// models linear in w, else 80 steps on batches that grow with n. Alternating minimisation takes gradient steps.
+/// The paper's training: momentum at 1e-4 on mini-batches, ε = 1e-4 of the largest cost, 2000 steps on batches of 500
+/// for models linear in w, else 80 steps on batches that grow with n. Alternating minimisation takes gradient steps.
 [[nodiscard]] FitOptions with_paper_settings(FitOptions options, Index rows, bool linear_in_parameters);
 
 [[nodiscard]] Fit fit(const Problem& problem, const Model& model, const FitOptions& options = {});

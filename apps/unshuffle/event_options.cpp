@@ -1,0 +1,76 @@
+#include "event_options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "unshuffle/error.hpp"
+
+namespace unshuffle::app {
+namespace {
+
+void require_fcs(const EventFlags& flags) {
+  const auto refuse = [](std::string_view option) {
+    throw InvalidInput(fmt::format("{} has a meaning with FCS files only", option));
+  };
+  if (!flags.transforms.empty()) refuse("--transform");
+  if (flags.compensate) refuse("--compensate");
+  if (!flags.gates.empty()) refuse("--gates");
+}
+
+void require_known_channels(const cytometry::EventOptions& options, const std::vector<Table>& tables) {
+  for (const cytometry::ChannelScale& choice : options.scales) {
+    const auto has = [&](const Table& table) { return table.find(choice.channel) != nullptr; };
+    if (choice.channel.empty() || std::any_of(tables.begin(), tables.end(), has)) continue;
+    (void)tables.back().column(choice.channel);  // Throws, listing the channels there are.
+  }
+}
+
+}  // namespace
+
+void add_scale_options(CLI::App& command, EventFlags& flags) {
+  command
+      .add_option("--transform", flags.transforms,
+                  "FCS: CHANNEL=SCALE, or SCALE for every channel without one of its own; may be repeated. Scales: "
+                  "linear, log, asinh, asinh:COFACTOR, logicle, logicle:T,W,M,A.")
+      ->allow_extra_args(false)
+      ->type_name("[CHANNEL=]SCALE");
+  command.add_flag("--compensate", flags.compensate, "FCS: undo the spillover that the file itself describes.");
+}
+
+void add_gate_options(CLI::App& command, EventFlags& flags) {
+  command.add_option("--gates", flags.gates,
+                     "FCS: Gating-ML 2.0 file; the column `gates` then names the gates each event is in, a key for "
+                     "--group gates.");
+  command.add_option("--equal-mass-gates", flags.equal_mass_gates,
+                     "Sort the responses into K gates of equal size, column `mass_gate` (1 lowest), and match within "
+                     "gates only. A second table has to have that column.");
+}
+
+cytometry::EventOptions to_event_options(const EventFlags& flags) {
+  cytometry::EventOptions options{.scales = {}, .compensate = flags.compensate, .gates = flags.gates};
+  for (const std::string& text : flags.transforms) options.scales.push_back(cytometry::parse_channel_scale(text));
+  return options;
+}
+
+std::vector<Table> read_tables(const std::vector<std::string>& paths, const EventFlags& flags, KeepText keep_text,
+                               bool quiet) {
+  const cytometry::EventOptions options = to_event_options(flags);
+  if (std::none_of(paths.begin(), paths.end(), cytometry::has_fcs_extension)) require_fcs(flags);
+  std::vector<Table> tables;
+  std::vector<std::string> notes;
+  for (const std::string& path : paths) tables.push_back(cytometry::read_table(path, options, keep_text, notes));
+  require_known_channels(options, tables);
+  if (!quiet) {
+    for (const std::string& note : notes) fmt::print(stderr, "unshuffle: note: {}\n", note);
+  }
+  return tables;
+}
+
+void add_mass_gates(Table& responses, const EventFlags& flags, const std::vector<std::string>& response) {
+  if (flags.equal_mass_gates == 0) return;
+  if (response.size() != 1) throw InvalidInput("--equal-mass-gates needs exactly one response");
+  cytometry::add_equal_mass_gates(responses, response.front(), flags.equal_mass_gates);
+}
+
+}  // namespace unshuffle::app

@@ -1,0 +1,35 @@
+// Options about FCS files, which may stand wherever a CSV file can.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "unshuffle/cytometry/event_table.hpp"
+
+namespace unshuffle::app {
+
+struct EventFlags {
+  std::vector<std::string> transforms;  ///< CHANNEL=SCALE, or SCALE for every other channel.
+  bool compensate = false;
+  std::string gates;          ///< Gating-ML file.
+  long equal_mass_gates = 0;  ///< 0: none.
+};
+
+/// --transform and --compensate.
+void add_scale_options(CLI::App& command, EventFlags& flags);
+
+/// --gates and --equal-mass-gates.
+void add_gate_options(CLI::App& command, EventFlags& flags);
+
+[[nodiscard]] cytometry::EventOptions to_event_options(const EventFlags& flags);
+
+/// The tables of these files in order, FCS or CSV by their names. Notes go to stderr unless quiet; an option that would
+/// change nothing is refused.
+[[nodiscard]] std::vector<Table> read_tables(const std::vector<std::string>& paths, const EventFlags& flags,
+                                             KeepText keep_text, bool quiet);
+
+/// Adds the gates of --equal-mass-gates to the response table.
+void add_mass_gates(Table& responses, const EventFlags& flags, const std::vector<std::string>& response);
+
+}  // namespace unshuffle::app

@@ -1,0 +1,105 @@
+// unshuffle reproduce: the figures and tables of the paper, and whether its claims hold here.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "commands.hpp"
+#include "options.hpp"
+#include "reproduce/pages.hpp"
+#include "unshuffle/data/output_file.hpp"
+#include "unshuffle/error.hpp"
+
+namespace unshuffle::app {
+namespace {
+
+struct ReproduceCommand {
+  std::string name;
+  std::string out;
+  std::string from;
+  Settings settings;
+  int threads = 0;
+  bool quiet = false;
+};
+
+std::vector<Experiment> chosen(const std::string& name) {
+  std::vector<Experiment> all = all_experiments();
+  if (name == "all") return all;
+  std::erase_if(all, [&](const Experiment& one) { return one.name != name; });
+  return all;
+}
+
+std::vector<std::string> names() {
+  std::vector<std::string> known{"all"};
+  for (const Experiment& one : all_experiments()) known.push_back(one.name);
+  return known;
+}
+
+void show_progress(const ReproduceCommand& command, Settings& settings, const std::string& name) {
+  if (command.quiet || isatty(STDERR_FILENO) == 0) return;
+  settings.progress = [name](double done, double total) {
+    fmt::print(stderr, "\r{:<20} {:3.0f} %", name, 100 * std::min(1.0, done / total));
+    if (done >= total) fmt::print(stderr, "\r{:40}\r", "");
+    std::fflush(stderr);
+  };
+}
+
+Result reproduce(const ReproduceCommand& command, const Experiment& experiment) {
+  const std::filesystem::path folder(command.out);
+  Settings settings = command.settings;
+  show_progress(command, settings, experiment.name);
+  const std::string file = experiment.name + ".csv";
+  const Measurements measured = command.from.empty()
+                                    ? experiment.measure(settings)
+                                    : measurements_from_csv((std::filesystem::path(command.from) / file).string());
+  write_whole_file((folder / file).string(), to_csv(measured));
+  const Shown shown = experiment.show(measured);
+  write_figure(shown.figure, (folder / experiment.name).string());
+  if (!command.quiet) {
+    fmt::print("{}: {}\n", experiment.name, experiment.content);
+    for (const Claim& claim : shown.claims) {
+      fmt::print("  {} {} {}\n", claim.holds ? "[holds]        " : "[does not hold]", claim.paper, claim.found);
+    }
+  }
+  return {experiment, shown.claims};
+}
+
+int run(const ReproduceCommand& command) {
+  use_threads(command.threads);
+  if (command.settings.cytometry_file.empty() != command.settings.cytometry_response.empty()) {
+    throw InvalidInput("--cytometry-file and --cytometry-response belong together");
+  }
+  std::error_code failure;
+  std::filesystem::create_directories(command.out, failure);
+  if (failure) throw SystemFailure(fmt::format("{}: cannot be made: {}", command.out, failure.message()));
+  std::vector<Result> results;
+  for (const Experiment& experiment : chosen(command.name)) results.push_back(reproduce(command, experiment));
+  write_whole_file(command.out + "/index.html", index_html(results));
+  write_whole_file(command.out + "/results.md", results_markdown(results));
+  if (!command.quiet) fmt::print("Wrote {}/index.html\n", command.out);
+  return 0;
+}
+
+}  // namespace
+
+Command add_reproduce(CLI::App& root) {
+  CLI::App* app = root.add_subcommand("reproduce", "Run the paper's experiments and say which of its claims hold.");
+  const auto command = std::make_shared<ReproduceCommand>();
+  app->add_option("NAME", command->name, "Which one, or all.")->required()->check(CLI::IsMember(names()));
+  app->add_option("--out", command->out, "Folder for CSV, PNG, SVG, index.html and results.md.")->required();
+  app->add_flag("--quick", command->settings.quick, "Fewer settings and repetitions: seconds instead of minutes.");
+  app->add_option("--from", command->from, "Measure nothing; draw from the CSV files in this folder.");
+  app->add_option("--cytometry-file", command->settings.cytometry_file,
+                  "FCS file for the cytometry experiment; without it, events are simulated.");
+  app->add_option("--cytometry-response", command->settings.cytometry_response,
+                  "Channel of that file to predict from the others.");
+  app->add_option("--seed", command->settings.seed, "Same seed, same results, times aside.")->capture_default_str();
+  app->add_option("--threads", command->threads, "Cores to use; 0: all.")->capture_default_str();
+  app->add_flag("--quiet", command->quiet, "Print errors only.");
+  app->footer("Examples:\n  unshuffle reproduce all --quick --out results\n  unshuffle reproduce sensing --out results");
+  return {app, [command] { return run(*command); }};
+}
+
+}  // namespace unshuffle::app

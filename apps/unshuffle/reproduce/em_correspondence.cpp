@@ -1,0 +1,94 @@
+// Where stochastic EM gets stuck: the expected correspondence at its end, 30 rows, one feature.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "methods/swap_chain.hpp"
+#include "reproduce/summaries.hpp"
+#include "reproduce/trial.hpp"
+#include "unshuffle/model/linear.hpp"
+
+namespace unshuffle::app {
+namespace {
+
+constexpr Index rows = 30;
+
+/// Ranks, so that the true correspondence of a nearly noiseless sample is the diagonal.
+std::vector<Index> ranks(const Vector& values) {
+  std::vector<Index> order(static_cast<std::size_t>(values.size())), rank(order.size());
+  std::iota(order.begin(), order.end(), Index{0});
+  std::sort(order.begin(), order.end(), [&](Index a, Index b) { return values[a] < values[b]; });
+  for (std::size_t k = 0; k < order.size(); ++k) rank[std::size_t(order[k])] = Index(k);
+  return rank;
+}
+
+/// How often each pair is linked at (w, σ²), by one long chain.
+Matrix expected_correspondence(const Problem& problem, const Model& bound, const Fit& made, std::uint64_t seed) {
+  const UnlinkedRows unlinked(problem, bound);
+  SwapChain chain(unlinked.blocks(), unlinked.best(made.parameters), RandomStream(seed, 74));
+  const PairCosts costs(bound, unlinked.tables(), made.parameters);
+  const WeightedLinks links = chain.sample(costs, made.noise_sd * made.noise_sd, 20000, 200000);
+  Matrix expected = Matrix::Zero(rows, rows);
+  for (Index k = 0; k < links.links.size(); ++k) {
+    expected(links.links.responses[std::size_t(k)], links.links.features[std::size_t(k)]) += links.shares[std::size_t(k)];
+  }
+  return expected;
+}
+
+Measurements measure(const Settings& settings) {
+  const Sample sample = sample_of(
+      {.design = Design::sensing, .rows = rows, .dim_z = 1, .shuffle = 1, .noise = 0.01, .seed = settings.seed + 1});
+  const Problem problem = completed(sample.train);
+  const auto bound = Linear(false).bound_to(problem);
+  const double truth = fit_named("oracle", sample, Linear(false), {}).parameters[0];
+  // Rows follow the response; columns are placed by what they truly belong to.
+  const std::vector<Index> response_rank = ranks(problem.y.col(0)), feature_rank = ranks(truth * problem.z.col(0));
+  Measurements all;
+  for (const std::string start : {"good", "poor"}) {
+    FitOptions options;
+    options.start_kind = StartKind::user;
+    options.start = Vector::Constant(1, (start == "good" ? 0.7 : -0.2) * truth);
+    options.threads = 1;
+    const Fit made = fit_named("em", sample, Linear(false), options);
+    const Matrix expected = expected_correspondence(problem, *bound, made, settings.seed);
+    for (Index i = 0; i < rows; ++i) {
+      for (Index j = 0; j < rows; ++j) {
+        all.push_back({start, double(response_rank[std::size_t(i)]), int(feature_rank[std::size_t(j)]), "em", "linked",
+                       expected(i, j) / std::max(1e-300, expected.row(i).sum())});
+      }
+    }
+    all.push_back({start, 0, 0, "em", "slope over truth", made.parameters[0] / truth});
+  }
+  return all;
+}
+
+Shown show(const Measurements& all) {
+  Shown shown;
+  shown.figure = {.title = "Expected correspondence where stochastic EM ends, n = 30, one feature", .columns = 2};
+  std::string slopes;
+  double poor_diagonal = 0;
+  for (const std::string& panel : panels_of(all)) {
+    const double slope = select(all, {panel, "", "slope over truth"}).front().value;
+    slopes += fmt::format("{}{:.2f} from a {} start", slopes.empty() ? "" : ", ", slope, panel);
+    Panel made{.title = fmt::format("{} start", panel), .x_label = "feature row, by its true place",
+               .y_label = "response, by rank"};
+    HeatMap heat{.values = Matrix::Zero(rows, rows), .x_low = 0, .x_high = rows, .y_low = 0, .y_high = rows};
+    for (const Measurement& cell : select(all, {panel, "", "linked"})) heat.values(Index(cell.x), cell.run) = cell.value;
+    poor_diagonal = heat.values.trace() / rows;
+    made.heat.push_back(std::move(heat));
+    shown.figure.panels.push_back(std::move(made));
+  }
+  shown.claims.push_back({"EM gets stuck at a correspondence that is not the true one.", poor_diagonal < 0.2,
+                          fmt::format("Slope over the true one: {}; from the poor start {:.0f} % of the expected links are true.",
+                                      slopes, 100 * poor_diagonal)});
+  return shown;
+}
+
+}  // namespace
+
+Experiment em_correspondence_experiment() {
+  return {"em-correspondence", "The expected correspondence at which stochastic EM gets stuck.", measure, show};
+}
+
+}  // namespace unshuffle::app

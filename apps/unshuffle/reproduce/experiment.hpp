@@ -1,0 +1,74 @@
+// The paper's experiments: each measures (slow, writes numbers) and shows (fast, reads them): figure and claims come from
+// the same CSV that a reader gets.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "reproduce/chart.hpp"
+
+namespace unshuffle::app {
+
+/// One number of one run, in long form: a row of the experiment's CSV.
+struct Measurement {
+  std::string panel;     ///< Which part of the figure.
+  double x = 0;          ///< The setting on its axis.
+  int run = 0;           ///< Repetition; of a matrix, the column.
+  std::string method;    ///< Who.
+  std::string quantity;  ///< What.
+  double value = 0;
+};
+using Measurements = std::vector<Measurement>;
+
+[[nodiscard]] std::string to_csv(const Measurements& measurements);
+/// Throws BadData naming file and line for anything to_csv would not have written.
+[[nodiscard]] Measurements measurements_from_csv(const std::string& path);
+
+/// Something the paper says, and what is found here.
+struct Claim {
+  std::string paper;
+  bool holds = false;
+  std::string found;
+};
+
+struct Shown {
+  Figure figure;
+  std::vector<Claim> claims;
+};
+
+struct Settings {
+  bool quick = false;
+  std::uint64_t seed = 0;
+  std::string cytometry_file;      ///< FCS file; empty: simulated events.
+  std::string cytometry_response;  ///< Its channel to predict from the others.
+  std::function<void(double, double)> progress;  ///< (done, total) of one experiment.
+
+  [[nodiscard]] int repetitions() const { return quick ? 2 : 10; }
+};
+
+struct Experiment {
+  std::string name;
+  std::string content;  ///< What it is, in one sentence.
+  Measurements (*measure)(const Settings&);
+  Shown (*show)(const Measurements&);
+};
+
+Experiment sensing_experiment();
+Experiment nonlinear_experiment();
+Experiment cytometry_experiment();
+Experiment initialisation_experiment();
+Experiment autodiff_experiment();
+Experiment em_correspondence_experiment();
+Experiment ransac_experiment();
+Experiment rho_experiment();
+Experiment alignment_experiment();
+Experiment linear_residual_experiment();
+Experiment landscape_experiment();
+Experiment conditioning_experiment();
+
+/// All of the above, in the paper's order.
+[[nodiscard]] std::vector<Experiment> all_experiments();
+
+}  // namespace unshuffle::app

@@ -1,0 +1,103 @@
+// The objective along a line through the truth: what smoothing does to its local minima.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "fit/random.hpp"
+#include "reproduce/summaries.hpp"
+#include "unshuffle/gradient/evaluator.hpp"
+#include "unshuffle/model/linear.hpp"
+
+namespace unshuffle::app {
+namespace {
+
+constexpr Index rows = 30, features = 2;
+constexpr double reach = 3, hard = 1e-7;
+
+Problem draw_problem(std::uint64_t seed, Vector& w) {
+  RandomStream random(seed, 72);
+  Problem problem;
+  problem.z.resize(rows, features);
+  for (double& value : problem.z.reshaped()) value = random.normal();
+  w.resize(features);
+  for (double& value : w) value = random.normal();
+  problem.y = problem.z * w;
+  for (double& value : problem.y.reshaped()) value += std::sqrt(0.1) * random.normal();
+  return completed(problem);
+}
+
+struct Objective_ {
+  const char* name;
+  Objective objective;
+  double epsilon;
+};
+
+Measurements measure(const Settings& settings) {
+  constexpr Objective_ objectives[] = {{"transport, ε → 0", Objective::transport, hard},
+                                       {"transport, ε = 1e-2", Objective::transport, 1e-2},
+                                       {"entropic, ε = 1e-2", Objective::entropic, 1e-2}};
+  const int steps = settings.quick ? 241 : 961;
+  Measurements all;
+  for (int draw = 0; draw < settings.repetitions(); ++draw) {
+    Vector w;
+    const Problem problem = draw_problem(settings.seed + std::uint64_t(draw), w);
+    const auto model = Linear(false).bound_to(problem);
+    const Vector direction = Vector::Unit(features, 0);
+    for (const Objective_& kind : objectives) {
+      EvaluatorOptions options;
+      options.objective = kind.objective;
+      Evaluator evaluator(problem, *model, options);
+      evaluator.set_epsilon(kind.epsilon * evaluator.largest_cost(w));
+      for (int step = 0; step < steps; ++step) {
+        const double along = reach * (2.0 * step / (steps - 1) - 1);
+        const double value = evaluator.evaluate(w + along * direction).objective;
+        all.push_back({kind.name, along, draw, "", "objective", value / double(rows)});
+      }
+    }
+  }
+  return all;
+}
+
+int local_minima(const std::vector<double>& values) {
+  int found = 0;
+  for (std::size_t k = 1; k + 1 < values.size(); ++k) found += values[k] < values[k - 1] && values[k] <= values[k + 1];
+  return found;
+}
+
+Shown show(const Measurements& all) {
+  Shown shown;
+  shown.figure = {.title = "Objective along a line through the true w, 30 rows", .columns = 3};
+  std::vector<double> minima;
+  std::string counts;
+  for (const std::string& name : panels_of(all)) {
+    const Measurements chosen = select(all, {name, "", ""});
+    std::vector<std::vector<double>> by_draw;
+    Curve curve{.label = "", .colour = colour_of("robot"), .marks = false};
+    for (const Measurement& one : chosen) {
+      if (std::size_t(one.run) >= by_draw.size()) by_draw.resize(std::size_t(one.run) + 1);
+      by_draw[std::size_t(one.run)].push_back(one.value);
+      if (one.run != 0) continue;
+      curve.x.push_back(one.x);
+      curve.y.push_back(one.value);
+    }
+    double total = 0;
+    for (const auto& values : by_draw) total += local_minima(values);
+    minima.push_back(total / double(by_draw.size()));
+    counts += fmt::format("{}{:.1f} for {}", counts.empty() ? "" : ", ", minima.back(), name);
+    Panel panel{.title = name, .x_label = "distance from the true first coefficient", .y_label = "objective per row"};
+    panel.curves.push_back(std::move(curve));
+    shown.figure.panels.push_back(std::move(panel));
+  }
+  shown.claims.push_back({"Entropic smoothing of the lower problem removes local minima of the objective.",
+                          minima[1] < minima[0],
+                          fmt::format("Local minima along the line, mean over draws: {}.", counts)});
+  return shown;
+}
+
+}  // namespace
+
+Experiment landscape_experiment() {
+  return {"landscape", "Transport cost and entropic value along a line in w, with and without smoothing.", measure, show};
+}
+
+}  // namespace unshuffle::app

@@ -1,0 +1,91 @@
+// A sum of sines of features on two platforms: 80 % of the responses, all of the other platform, nothing linked.
+#include <fmt/format.h>
+
+#include "reproduce/four_panels.hpp"
+#include "reproduce/summaries.hpp"
+#include "reproduce/trial.hpp"
+#include "unshuffle/gradient/evaluator.hpp"
+#include "unshuffle/model/sine.hpp"
+
+namespace unshuffle::app {
+namespace {
+
+const std::vector<std::string> methods{"oracle", "ls", "robot", "robot-robust"};
+
+/// Rows of D1 that are kept, with the rows of D2 that they are linked with (truth) or stand beside (as given).
+struct Split {
+  Problem train, test;
+  std::vector<KnownPair> truth;
+};
+
+Problem with_rows(const Problem& whole, Index first, Index count) {
+  Problem part = whole;
+  part.y = whole.y.middleRows(first, count);
+  part.x = whole.x.middleRows(first, count);
+  part.response_weights = {};
+  return part;
+}
+
+Split split(const Sample& sample) {
+  const Index train_rows = sample.train.responses() * 4 / 5;
+  Split made{with_rows(sample.train, 0, train_rows),
+             with_rows(sample.train, train_rows, sample.train.responses() - train_rows),
+             {sample.truth.begin(), sample.truth.begin() + train_rows}};
+  return made;
+}
+
+/// Transport cost of the held-out responses to all of D2, relative to the responses' spread.
+double transport_error(const Problem& test, const Model& model, const Vector& w) {
+  const Problem problem = completed(test);
+  const auto bound = model.bound_to(problem);
+  EvaluatorOptions options;
+  options.epsilon.value = 1e-5;
+  const Vector y = test.y.col(0);
+  return Evaluator(problem, *bound, options).evaluate(w).transport_cost / (y.array() - y.mean()).matrix().squaredNorm();
+}
+
+Measurements trial(const Measurement& place, const SimulateOptions& design) {
+  const Sine model;
+  const Split data = split(sample_of(design));
+  Sample sample{data.train, data.test, data.truth};
+  if (place.method == "ls") sample.train.z = data.train.z.topRows(data.train.responses());
+  FitOptions options;
+  options.threads = 1;
+  options.seed = design.seed;
+  options.starts = place.method.starts_with("robot") ? 8 : 0;
+  const Fit made = fit_named(place.method, sample, model, options);
+  Measurement error = place, seconds = place;
+  error.quantity = "relative_error";
+  error.value = transport_error(data.test, model, made.parameters);
+  seconds.quantity = "seconds";
+  seconds.value = made.seconds;
+  return {error, seconds};
+}
+
+Measurements measure(const Settings& settings) {
+  return measure_four_panels(settings, Design::nonlinear, methods, trial);
+}
+
+Shown show(const Measurements& all) {
+  Shown shown;
+  shown.figure = four_panels_figure(all, "Sum of sines, two platforms, all rows shuffled", "test transport cost / spread");
+  for (const std::string against : {"robot", "ls"}) {
+    const Contest result = contest(all, "robot-robust", against, "relative_error");
+    shown.claims.push_back({fmt::format("ROBOT-robust consistently outperforms {}.", against == "ls" ? "LS" : "ROBOT"),
+                            result.won == result.settings,
+                            fmt::format("Better in {} of {} settings{}.", result.won, result.settings,
+                                        result.lost_at.empty() ? "" : "; not: " + result.lost_at)});
+  }
+  const Contest oracle = contest(all, "robot-robust", "oracle", "relative_error");
+  shown.claims.push_back({"ROBOT-robust is better than Oracle when there are many rows or much noise.", oracle.won > 0,
+                          fmt::format("Better in {} of {} settings; not: {}.", oracle.won, oracle.settings, oracle.lost_at)});
+  return shown;
+}
+
+}  // namespace
+
+Experiment nonlinear_experiment() {
+  return {"nonlinear", "Sum of sines with D1 and D2 of different sizes: error against d, e, noise and n.", measure, show};
+}
+
+}  // namespace unshuffle::app

@@ -1,0 +1,85 @@
+#include "reproduce/pages.hpp"
+
+#include <fmt/format.h>
+
+#include "unshuffle/version.hpp"
+
+namespace unshuffle::app {
+namespace {
+
+std::string escaped(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
+const char* verdict(const Claim& claim) { return claim.holds ? "holds" : "does not hold"; }
+
+std::string section(const Result& result) {
+  std::string out = fmt::format("<section id=\"{0}\">\n<h2>{0}</h2>\n<p>{1}</p>\n", result.experiment.name,
+                                escaped(result.experiment.content));
+  out += fmt::format("<a href=\"{0}.png\"><img src=\"{0}.svg\" alt=\"{1}\"></a>\n", result.experiment.name,
+                     escaped(result.experiment.content));
+  out += "<table>\n<tr><th scope=\"col\">The paper says</th><th scope=\"col\">Here</th><th scope=\"col\">Found</th></tr>\n";
+  for (const Claim& claim : result.claims) {
+    out += fmt::format("<tr><td>{}</td><td class=\"{}\">{}</td><td>{}</td></tr>\n", escaped(claim.paper),
+                       claim.holds ? "yes" : "no", verdict(claim), escaped(claim.found));
+  }
+  return out + fmt::format("</table>\n<p><a href=\"{0}.csv\">Every single run</a></p>\n</section>\n", result.experiment.name);
+}
+
+constexpr const char* style = R"(
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; color: #22222a; }
+img { max-width: 100%; height: auto; background: #fff; }
+table { border-collapse: collapse; width: 100%; }
+th, td { text-align: left; vertical-align: top; padding: .4rem .8rem .4rem 0; border-top: 1px solid #ddd; }
+td.yes { color: #00664a; font-weight: 600; white-space: nowrap; }
+td.no { color: #a3271c; font-weight: 600; white-space: nowrap; }
+)";
+
+}  // namespace
+
+std::string index_html(const std::vector<Result>& results) {
+  std::string out = fmt::format(
+      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
+      "content=\"width=device-width\">\n<title>Experiments of the ROBOT paper</title>\n<style>{}</style>\n</head>\n<body>\n"
+      "<h1>Experiments of the ROBOT paper</h1>\n<p>Made by unshuffle {}. Lines are means over runs, bands the middle half of "
+      "the runs.</p>\n<nav>\n",
+      style, version);
+  for (const Result& result : results) {
+    out += fmt::format("<a href=\"#{0}\">{0}</a>\n", result.experiment.name);
+  }
+  out += "</nav>\n";
+  for (const Result& result : results) out += section(result);
+  return out + "</body>\n</html>\n";
+}
+
+std::string results_markdown(const std::vector<Result>& results) {
+  std::string out =
+      "# The paper's experiments, run here\n\nWritten by `unshuffle reproduce` from the CSV files in `results/`; every claim is "
+      "checked by code.\n";
+  for (const Result& result : results) {
+    out += fmt::format("\n## {}\n\n{}\n\n| the paper says | here | found |\n|---|---|---|\n", result.experiment.name,
+                       result.experiment.content);
+    for (const Claim& claim : result.claims) {
+      out += fmt::format("| {} | {} | {} |\n", claim.paper, verdict(claim), claim.found);
+    }
+  }
+  return out;
+}
+
+}  // namespace unshuffle::app

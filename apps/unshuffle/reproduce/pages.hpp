@@ -1,0 +1,22 @@
+// What a reader of the results opens: a page in HTML, and the same in Markdown.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "reproduce/experiment.hpp"
+
+namespace unshuffle::app {
+
+struct Result {
+  Experiment experiment;
+  std::vector<Claim> claims;
+};
+
+/// Every result with its picture (NAME.svg beside the page) and the paper's claims.
+[[nodiscard]] std::string index_html(const std::vector<Result>& results);
+
+/// The claims as tables, without pictures.
+[[nodiscard]] std::string results_markdown(const std::vector<Result>& results);
+
+}  // namespace unshuffle::app

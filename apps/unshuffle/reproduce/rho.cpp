@@ -1,0 +1,70 @@
+// How much of Unif(0, 2) a plan to Unif(0, 1) gives up as the ball around the marginals grows.
+#include <fmt/format.h>
+
+#include "reproduce/summaries.hpp"
+#include "unshuffle/transport/solver.hpp"
+
+namespace unshuffle::app {
+namespace {
+
+constexpr Index points = 60;
+
+std::string panel_name(double rho) { return fmt::format("ρ₁ = ρ₂ = {:g}", rho); }
+
+Matrix plan_for(double rho) {
+  const Vector t = Vector::LinSpaced(points, 1.0 / points, 2 - 1.0 / points), s = 0.5 * t;
+  Matrix cost(points, points);
+  for (Index j = 0; j < points; ++j) cost.col(j) = (t.array() - s[j]).square();
+  transport::SolverOptions options{.epsilon = 1e-3};
+  if (rho > 0) options.rows = options.columns = transport::Ball{.spread = rho};
+  return transport::Solver(options).solve(cost).coupling;
+}
+
+// ρ is taken as the squared distance of densities, Σμ(μ̄/μ - 1)²: on the simplex it would be ρ/n, which depends on n.
+Measurements measure(const Settings&) {
+  Measurements all;
+  for (const double rho : {0.0, 0.1, 0.2, 1.0}) {
+    const Matrix plan = plan_for(rho);
+    for (Index i = 0; i < points; ++i) {
+      for (Index j = 0; j < points; ++j) {
+        all.push_back({panel_name(rho), double(i), int(j), "plan", "mass", plan(i, j)});
+      }
+    }
+  }
+  return all;
+}
+
+Matrix matrix_of(const Measurements& cells) {
+  Matrix plan = Matrix::Zero(points, points);
+  for (const Measurement& cell : cells) plan(Index(cell.x), cell.run) = cell.value;
+  return plan;
+}
+
+Shown show(const Measurements& all) {
+  Shown shown;
+  shown.figure = {.title = "Robust plans between Unif(0, 2) and Unif(0, 1)", .columns = 2};
+  std::string shares;
+  double first = 0, last = 0;
+  for (const std::string& panel : panels_of(all)) {
+    const Matrix plan = matrix_of(select(all, {panel, "", ""}));
+    const double beyond = plan.bottomRows(points / 2).sum() / plan.sum();
+    if (shares.empty()) first = beyond;
+    last = beyond;
+    shares += fmt::format("{}{:.0f} % at {}", shares.empty() ? "" : ", ", 100 * beyond, panel);
+    Panel made{.title = panel, .x_label = "s of Unif(0, 1)", .y_label = "t of Unif(0, 2)"};
+    made.heat.push_back({.values = plan, .x_low = 0, .x_high = 1, .y_low = 0, .y_high = 2});
+    shown.figure.panels.push_back(std::move(made));
+  }
+  shown.claims.push_back({"With ρ₁ and ρ₂ large enough, Unif(0, 1) is aligned with the first half of Unif(0, 2).",
+                          first > 0.49 && last < 0.05, "Mass left beyond t = 1: " + shares + "."});
+  return shown;
+}
+
+}  // namespace
+
+Experiment rho_experiment() {
+  return {"rho", "Robust plans between Unif(0, 2) and Unif(0, 1) as the allowed deviation of the marginals grows.",
+          measure, show};
+}
+
+}  // namespace unshuffle::app

@@ -1,0 +1,140 @@
+#include "reproduce/summaries.hpp"
+
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <exception>
+#include <limits>
+#include <map>
+#include <numeric>
+
+namespace unshuffle::app {
+namespace {
+
+template <class Value, class Field>
+std::vector<Value> distinct(const Measurements& all, Field field) {
+  std::vector<Value> values;
+  for (const Measurement& one : all) {
+    if (std::find(values.begin(), values.end(), one.*field) == values.end()) values.push_back(one.*field);
+  }
+  return values;
+}
+
+}  // namespace
+
+Colour colour_of(const std::string& method) {
+  static const std::map<std::string, Colour> colours{
+      {"oracle", {0.35, 0.35, 0.38}},        {"ls", {0.62, 0.62, 0.64}},         {"am", {0.90, 0.60, 0.00}},
+      {"em", {0.34, 0.71, 0.91}},            {"hard-em", {0.00, 0.45, 0.55}},    {"rr", {0.80, 0.47, 0.65}},
+      {"rs", {0.55, 0.37, 0.22}},            {"sliced-gw", {0.55, 0.55, 0.10}},  {"sinkhorn-gw", {0.40, 0.20, 0.60}},
+      {"robot", {0.84, 0.15, 0.16}},         {"robot-robust", {0.00, 0.45, 0.70}}, {"robot-paper", {0.95, 0.50, 0.45}},
+      {"robot-unrolled", {0.00, 0.62, 0.45}}, {"rs + robot", {0.84, 0.15, 0.16}}};
+  const auto found = colours.find(method);
+  return found != colours.end() ? found->second : Colour{0.13, 0.13, 0.16};
+}
+
+Measurements select(const Measurements& all, const Which& which) {
+  auto matches = [](const std::string& wanted, const std::string& has) { return wanted.empty() || wanted == has; };
+  Measurements chosen;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(chosen), [&](const Measurement& one) {
+    return matches(which.panel, one.panel) && matches(which.method, one.method) && matches(which.quantity, one.quantity);
+  });
+  return chosen;
+}
+
+std::vector<std::string> panels_of(const Measurements& all) { return distinct<std::string>(all, &Measurement::panel); }
+std::vector<std::string> methods_of(const Measurements& all) {
+  return distinct<std::string>(all, &Measurement::method);
+}
+std::vector<double> settings_of(const Measurements& all) { return distinct<double>(all, &Measurement::x); }
+
+std::vector<double> values_at(const Measurements& all, double x) {
+  std::vector<double> values;
+  for (const Measurement& one : all) {
+    if (one.x == x) values.push_back(one.value);
+  }
+  return values;
+}
+
+double mean(const std::vector<double>& values) {
+  if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+double quantile(std::vector<double> values, double share) {
+  if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
+  std::sort(values.begin(), values.end());
+  const double place = share * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const std::size_t above = std::min(below + 1, values.size() - 1);
+  return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
+}
+
+Curve curve_of(const Measurements& all, const Which& which) {
+  const Measurements chosen = select(all, which);
+  Curve curve{.label = which.method, .colour = colour_of(which.method)};
+  for (const double x : settings_of(chosen)) {
+    const std::vector<double> values = values_at(chosen, x);
+    curve.x.push_back(x);
+    curve.y.push_back(mean(values));
+    curve.low.push_back(quantile(values, 0.25));
+    curve.high.push_back(quantile(values, 0.75));
+  }
+  return curve;
+}
+
+Panel panel_of(const Measurements& all, const std::string& panel, const std::string& quantity,
+               const std::string& x_label, const std::string& y_label) {
+  Panel made{.title = panel, .x_label = x_label, .y_label = y_label};
+  for (const std::string& method : methods_of(select(all, {panel, "", quantity}))) {
+    made.curves.push_back(curve_of(all, {panel, method, quantity}));
+  }
+  return made;
+}
+
+Measurements run_all(const std::vector<Task>& tasks, const Settings& settings) {
+  std::vector<Measurements> results(tasks.size());
+  std::exception_ptr failure;
+  std::atomic<int> done{0};
+  // Parallel loops inside a parallel loop stay serial, so every task has one core to itself.
+#pragma omp parallel for schedule(dynamic, 1)
+  for (std::size_t k = 0; k < tasks.size(); ++k) {
+    try {
+      results[k] = tasks[k]();
+    } catch (...) {
+#pragma omp critical(reproduce_failure)
+      if (!failure) failure = std::current_exception();
+    }
+    const int finished = ++done;
+    if (settings.progress && omp_get_thread_num() == 0) settings.progress(finished, double(tasks.size()));
+  }
+  if (failure) std::rethrow_exception(failure);
+  Measurements joined;
+  for (const Measurements& part : results) joined.insert(joined.end(), part.begin(), part.end());
+  return joined;
+}
+
+Contest contest(const Measurements& all, const std::string& method, const std::string& against,
+                const std::string& quantity, double slack) {
+  Contest result;
+  for (const std::string& panel : panels_of(all)) {
+    const Measurements ours = select(all, {panel, method, quantity}), theirs = select(all, {panel, against, quantity});
+    for (const double x : settings_of(ours)) {
+      const double here = mean(values_at(ours, x)), there = mean(values_at(theirs, x));
+      if (std::isnan(there)) continue;
+      ++result.settings;
+      if (here <= slack * there) {
+        ++result.won;
+      } else {
+        result.lost_at += fmt::format("{}{} at {:g}: {:.3g} against {:.3g}", result.lost_at.empty() ? "" : "; ", panel, x,
+                                      here, there);
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace unshuffle::app

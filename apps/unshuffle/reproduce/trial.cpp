@@ -1,0 +1,56 @@
+#include "reproduce/trial.hpp"
+
+#include "unshuffle/error.hpp"
+#include "unshuffle/fit/methods.hpp"
+
+namespace unshuffle::app {
+
+Sample sample_of(const SimulateOptions& options) {
+  Simulation simulation = simulate(options);
+  Sample sample{std::move(simulation.problem), std::move(simulation.test), {}};
+  for (std::size_t row = 0; row < simulation.permutation.size(); ++row) {
+    sample.truth.push_back({static_cast<Index>(row), simulation.permutation[row]});
+  }
+  return sample;
+}
+
+double relative_error(const Model& bound, const Vector& w, const Problem& linked) {
+  const Vector y = linked.y.col(0);
+  const Vector residual = predict_linked(bound, linked.x, linked.z, w).col(0) - y;
+  return residual.squaredNorm() / (y.array() - y.mean()).matrix().squaredNorm();
+}
+
+Fit fit_named(const std::string& method, const Sample& sample, const Model& model, FitOptions options) {
+  const bool from_consensus = method == "rs + robot" || method == "robot-paper" ||
+                              (options.row_hint && (method == "am" || method == "em" || method == "hard-em"));
+  if (from_consensus) {
+    options.start_kind = StartKind::user;
+    options.start = fit_named("rs", sample, model, options).parameters;
+    options.starts = 1;
+  }
+  Problem problem = sample.train;
+  if (method == "oracle") problem.known = sample.truth;
+  const bool robot = method == "rs + robot" || method == "robot-paper";
+  options.method = robot ? Method::robot : method_named(method).value();
+  if (method == "robot-paper") {
+    const bool linear = model.bound_to(problem)->linear_in_parameters();
+    options = with_paper_settings(std::move(options), problem.responses(), linear);
+  }
+  return fit(problem, model, options);
+}
+
+Measurements try_method(const Measurement& place, const Sample& sample, const Model& model, const FitOptions& options) {
+  try {
+    const Fit made = fit_named(place.method, sample, model, options);
+    Measurement error = place, seconds = place;
+    error.quantity = "relative_error";
+    error.value = relative_error(*model.bound_to(sample.train), made.parameters, sample.test);
+    seconds.quantity = "seconds";
+    seconds.value = made.seconds;
+    return {error, seconds};
+  } catch (const InvalidInput&) {
+    return {};
+  }
+}
+
+}  // namespace unshuffle::app

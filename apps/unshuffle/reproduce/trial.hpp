@@ -1,0 +1,34 @@
+// One simulated sample, one method, its error: what most experiments repeat.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "reproduce/experiment.hpp"
+#include "unshuffle/data/simulate.hpp"
+#include "unshuffle/fit/fit.hpp"
+
+namespace unshuffle::app {
+
+/// Training and linked test data.
+struct Sample {
+  Problem train;
+  Problem test;
+  std::vector<KnownPair> truth;  ///< The links of `train`.
+};
+[[nodiscard]] Sample sample_of(const SimulateOptions& options);
+
+/// Σ(ŷ - y)² / Σ(y - ȳ)² on linked rows.
+[[nodiscard]] double relative_error(const Model& bound, const Vector& w, const Problem& linked);
+
+/// A method as experiments name it, on a sample: the options that its name stands for are set on top of `options`.
+///   rs + robot     ROBOT from the consensus of RS
+///   robot-paper    the same with the paper's step size, batches and number of steps
+/// am, em and hard-em start from RS too where rows are hinted, as in the paper. `oracle` is told the truth.
+[[nodiscard]] Fit fit_named(const std::string& method, const Sample& sample, const Model& model, FitOptions options);
+
+/// relative_error and seconds of a method. A method that cannot run on the sample leaves nothing.
+[[nodiscard]] Measurements try_method(const Measurement& place, const Sample& sample, const Model& model,
+                                      const FitOptions& options);
+
+}  // namespace unshuffle::app

@@ -1,0 +1,96 @@
+"""Writes small valid files for the fuzzers to start from. Usage: make_corpus.py FOLDER (makes FOLDER/fcs, FOLDER/gating_ml)"""
+
+import os
+import struct
+import sys
+
+
+def fcs(version, datatype, order, channels, data, extra=(), supplement=b"", offsets_in_header=True):
+    """channels: (name, bits, range, amplification)."""
+    keywords = [("$DATATYPE", datatype), ("$BYTEORD", order), ("$MODE", "L"), ("$NEXTDATA", "0"),
+                ("$PAR", str(len(channels)))]
+    for number, (name, bits, extent, amplification) in enumerate(channels, 1):
+        keywords += [(f"$P{number}N", name), (f"$P{number}B", str(bits)), (f"$P{number}R", str(extent)),
+                     (f"$P{number}E", amplification)]
+    keywords += list(extra)
+    event = sum(bits for _, bits, _, _ in channels) // 8
+    keywords.append(("$TOT", str(len(data) // event)))
+
+    def text(begin):
+        end = begin + len(data)
+        parts = keywords + [("$BEGINDATA", f"{begin:08}"), ("$ENDDATA", f"{end - 1:08}")]
+        if supplement:
+            parts += [("$BEGINSTEXT", f"{end:08}"), ("$ENDSTEXT", f"{end + len(supplement) - 1:08}")]
+        return ("/" + "".join(f"{name}/{value}/" for name, value in parts)).encode("latin-1")
+
+    begin = 58 + len(text(0))
+    shown = (begin, begin + len(data) - 1) if offsets_in_header else (0, 0)
+    header = f"{version}    {58:>8}{begin - 1:>8}{shown[0]:>8}{shown[1]:>8}{0:>8}{0:>8}".encode()
+    return header + text(begin) + data + supplement
+
+
+def fcs_files():
+    little, big = "1,2,3,4", "4,3,2,1"
+    floats = [("FSC-A", 32, 262144, "0,0"), ("FITC-A", 32, 262144, "0,0")]
+    yield "float", fcs("FCS3.1", "F", little, floats, struct.pack("<6f", 1, 2, 3, -4, 5e5, 6),
+                       [("$SPILLOVER", "2,FSC-A,FITC-A,1,0.1,0.2,1"), ("$P1S", "a//b")])
+    yield "double", fcs("FCS3.0", "D", big, [("X", 64, 1024, "0,0")], struct.pack(">2d", 0.5, -7),
+                        offsets_in_header=False)
+    yield "integer", fcs("FCS2.0", "I", big, [("A", 16, 1024, "4,0"), ("B", 24, 16777216, "0,0"), ("C", 8, 256, "0,0")],
+                         bytes(range(18)), [("$P2G", "8"), ("$COMP", "3,1,0,0,0,1,0,0,0,1")], b"/$P1S/label/")
+    yield "empty_values", fcs("FCS3.0", "I", little, [("A", 8, 256, "0,0")], b"\1\2", [("$FIL", ""), ("$P1S", "")])
+
+
+DIMENSION = '<gating:dimension {0}><data-type:fcs-dimension data-type:name="{1}"/></gating:dimension>'
+COORDINATE = '<gating:coordinate data-type:value="{}"/>'
+
+
+def document(body):
+    return f"<gating:Gating-ML>{body}</gating:Gating-ML>".encode()
+
+
+def gate_files():
+    yield "rectangle", document(
+        '<transforms:transformation transforms:id="L" transforms:boundMin="0"><transforms:logicle transforms:T="1024" '
+        'transforms:W="0.5" transforms:M="4.5" transforms:A="0"/></transforms:transformation>'
+        '<gating:RectangleGate gating:id="R" gating:parent_id="B">'
+        + DIMENSION.format('gating:compensation-ref="FCS" gating:transformation-ref="L" gating:min="0.1"', "A")
+        + '</gating:RectangleGate><gating:BooleanGate gating:id="B"><gating:not><gating:gateReference gating:ref="Q" '
+        'gating:use-as-complement="true"/></gating:not></gating:BooleanGate><gating:RectangleGate gating:id="Q">'
+        + DIMENSION.format('gating:compensation-ref="uncompensated" gating:max="5"', "C") + "</gating:RectangleGate>")
+    yield "polygon", document(
+        '<gating:PolygonGate gating:id="P">' + DIMENSION.format("", "A") + DIMENSION.format("", "B")
+        + "".join(f"<gating:vertex>{COORDINATE.format(x)}{COORDINATE.format(y)}</gating:vertex>"
+                  for x, y in [(0, 0), (10, 0), (10, 10)]) + "</gating:PolygonGate>")
+    row = '<gating:row><gating:entry data-type:value="{}"/><gating:entry data-type:value="{}"/></gating:row>'
+    yield "ellipsoid", document(
+        '<gating:EllipsoidGate gating:id="E">' + DIMENSION.format("", "A") + DIMENSION.format("", "B")
+        + f"<gating:mean>{COORDINATE.format(1)}{COORDINATE.format(2)}</gating:mean><gating:covarianceMatrix>"
+        + row.format(4, 1) + row.format(1, 4)
+        + '</gating:covarianceMatrix><gating:distanceSquare data-type:value="2"/></gating:EllipsoidGate>')
+    yield "quadrant", document(
+        '<gating:QuadrantGate gating:id="Q"><gating:divider gating:id="a"><data-type:fcs-dimension data-type:name="A"/>'
+        '<gating:value>1</gating:value></gating:divider><gating:Quadrant gating:id="low"><gating:position '
+        'gating:divider_ref="a" gating:location="0"/></gating:Quadrant></gating:QuadrantGate>')
+    names = "".join(f'<data-type:fcs-dimension data-type:name="{name}"/>' for name in "AB")
+    yield "ratio_and_matrix", document(
+        '<transforms:transformation transforms:id="F"><transforms:fratio transforms:A="1" transforms:B="0" '
+        f'transforms:C="0">{names}</transforms:fratio></transforms:transformation><transforms:spectrumMatrix '
+        'transforms:id="M"><transforms:fluorochromes><data-type:fcs-dimension data-type:name="dye"/>'
+        f"</transforms:fluorochromes><transforms:detectors>{names}</transforms:detectors><transforms:spectrum>"
+        '<transforms:coefficient transforms:value="1"/><transforms:coefficient transforms:value="0.5"/>'
+        "</transforms:spectrum></transforms:spectrumMatrix>"
+        '<gating:RectangleGate gating:id="R"><gating:dimension gating:min="0.5"><data-type:new-dimension '
+        'data-type:transformation-ref="F"/></gating:dimension>'
+        + DIMENSION.format('gating:compensation-ref="M" gating:min="0"', "dye") + "</gating:RectangleGate>")
+
+
+def main(folder):
+    for name, files in [("fcs", fcs_files()), ("gating_ml", gate_files())]:
+        os.makedirs(os.path.join(folder, name), exist_ok=True)
+        for file, content in files:
+            with open(os.path.join(folder, name, file), "wb") as out:
+                out.write(content)
+
+
+main(sys.argv[1])

@@ -1,0 +1,30 @@
+// Spillover: every detector also sees some light of the dyes meant for the others.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "unshuffle/cytometry/fcs.hpp"
+
+namespace unshuffle::cytometry {
+
+/// A measured event is  m = t·S  with t the dyes' signals and S one row per dye, one column per detector.
+struct Spillover {
+  std::vector<std::string> dyes;
+  std::vector<std::string> detectors;  ///< Names of channels.
+  Matrix matrix;                       ///< dyes × detectors.
+};
+
+/// What the file itself says ($SPILLOVER, SPILL, SPILLOVER, $SPILL, $COMP or COMP, in this order); the dyes go by their
+/// detectors' names.
+[[nodiscard]] std::optional<Spillover> spillover_of(const FcsFile& file);
+
+/// Events × dyes: t = m·S⁺, least squares where there are more detectors than dyes. Throws BadData when a detector is
+/// not a channel or the matrix cannot be undone.
+[[nodiscard]] Matrix unmixed(const FcsFile& file, const Spillover& spillover);
+
+/// Undoes the file's own spillover in place; throws BadData when the file has none.
+void compensate(FcsFile& file);
+
+}  // namespace unshuffle::cytometry

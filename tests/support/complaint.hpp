@@ -1,0 +1,21 @@
+// What the library says about bad data.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "unshuffle/error.hpp"
+
+namespace unshuffle {
+
+/// The sentence of the BadData that `action` throws; empty when it throws none.
+inline std::string complaint(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const BadData& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace unshuffle
