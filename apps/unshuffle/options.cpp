@@ -148,6 +148,7 @@ void add_method_option(CLI::App& command, MethodOptions& options, const std::vec
     names.emplace_back(info.name);
     help += fmt::format("\n  {:<15}{}", info.name, info.help);
   }
+  options.method = names.front();
   options.method_given =
       command.add_option("--method", options.method, help)->check(CLI::IsMember(names))->capture_default_str();
   command.add_flag("--robust", options.robust, "Rows without a partner may stay unmatched: --method robot-robust.");
@@ -165,7 +166,8 @@ void add_model_options(CLI::App& command, MethodOptions& options) {
                                           "Robust, instead of --unmatched: squared distance the row sums of the plan "
                                           "may have from the response weights (both sum to one).");
   options.rho2_given = command.add_option("--rho2", options.rho2, "Likewise for the features.");
-  command.add_option("--objective", options.objective, "Minimise the transport cost, or the entropic value.")
+  options.objective_given =
+      command.add_option("--objective", options.objective, "Minimise the transport cost, or the entropic value.")
       ->check(CLI::IsMember({"transport", "entropic"}))
       ->capture_default_str();
   options.epsilon_given = command

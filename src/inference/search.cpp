@@ -16,18 +16,23 @@ namespace unshuffle {
 
 namespace {
 
-constexpr Index sample_size = 4000;         // rows of either side on which starts are tried
-constexpr int most_starts = 80;             // tried, when the best optimum does not recur
+constexpr Index sample_size = 3000;         // rows of either side on which starts are tried
+constexpr int most_starts = 48;             // tried, when the best optimum does not recur
 constexpr int round_size = 8;               // tried before looking whether it did
-constexpr int fewest_rounds = 6;
+constexpr int fewest_rounds = 3;
 constexpr int recurrences = 3;              // of the best optimum that end the search
-constexpr int moment_tries = 1500;
-constexpr std::size_t moment_limit = 56;    // moment solutions tried
-constexpr int alternations = 24;            // sorted alternations tried
+constexpr int moment_tries = 800; 
+constexpr std::size_t moment_limit = 32;    // moment solutions tried
+constexpr int alternations = 16;            // sorted alternations tried
 constexpr int sample_iterations = 30;
 constexpr int full_iterations = 60;
-constexpr std::size_t refined_limit = 8;    // optima refined on all rows
-constexpr double hopeless_gap = 25;         // nats behind on the sample beyond which an optimum is given up
+constexpr std::size_t refined_limit = 8;    // optima of the sample looked at on all rows
+constexpr std::size_t direct_limit = 12;    // moment solutions looked at on all rows whatever the sample says
+constexpr std::size_t finished_limit = 6;   // of those, optima taken to the end
+constexpr int brief_iterations = 6;         // on all rows, before that choice
+constexpr double hopeless_gap = 40;         // nats behind on the sample beyond which an optimum is given up
+
+constexpr const char* moments_kind = "moments";
 
 constexpr std::uint64_t sample_stream = 1ULL << 45U;
 constexpr std::uint64_t alternation_stream = 1ULL << 46U;
@@ -96,7 +101,13 @@ class Search {
     std::vector<FoundOptimum> starts = all_starts();
     result.starts = int(starts.size());
     if (blind() && std::min(problem_.responses(), problem_.features()) > 2 * sample_size) {
+      // A sample may have no optimum where all rows have one; the moments are those of all rows.
+      std::vector<FoundOptimum> direct;
+      for (const FoundOptimum& start : starts) {
+        if (start.start == moments_kind && direct.size() < direct_limit) direct.push_back(start);
+      }
       starts = promising(starts, result);
+      starts.insert(starts.end(), direct.begin(), direct.end());
     }
     refine_into(result, problem_, bound_, options_, starts);
     if (blind()) refine_into(result, problem_, bound_, options_, along_flat_directions(result.optima.front().optimum));
@@ -150,7 +161,7 @@ class Search {
     std::vector<MomentStart> moments = moment_starts(problem_, bound_, moment_tries, options_.seed);
     if (moments.size() > moment_limit) moments.resize(moment_limit);
     for (const MomentStart& start : moments) {
-      starts.push_back(as_start(problem_, bound_, start.parameters, start.noise_variance, "moments"));
+      starts.push_back(as_start(problem_, bound_, start.parameters, start.noise_variance, moments_kind));
     }
   }
 
@@ -245,7 +256,16 @@ SearchResult search_optima(const Problem& problem, const Model& bound, const Fit
 void refine_into(SearchResult& result, const Problem& problem, const Model& bound, const FitOptions& options,
                  const std::vector<FoundOptimum>& starts) {
   const Search search(problem, bound, options);
-  for (FoundOptimum& one : search.refined(problem, starts, loose(options, 1e-9), full_iterations, result)) {
+  std::vector<FoundOptimum> brief;
+  const bool many = starts.size() > finished_limit;
+  if (many) {
+    for (FoundOptimum& one : search.refined(problem, starts, loose(options, 1e-6), brief_iterations, result)) {
+      search.add(brief, std::move(one));
+    }
+    if (brief.size() > finished_limit) brief.resize(finished_limit);
+  }
+  for (FoundOptimum& one :
+       search.refined(problem, many ? brief : starts, loose(options, 1e-9), full_iterations, result)) {
     search.add(result.optima, std::move(one));
   }
 }

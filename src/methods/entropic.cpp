@@ -1,10 +1,11 @@
 // Maximum likelihood over all links: search, standard errors, verdict.
 #include <fmt/format.h>
 
-#include <Eigen/Cholesky>
+#include <algorithm>
 #include <cmath>
 
 #include "inference/bootstrap.hpp"
+#include "inference/calibration.hpp"
 #include "inference/identifiability.hpp"
 #include "inference/search.hpp"
 #include "methods/method.hpp"
@@ -16,20 +17,9 @@ namespace {
 EvaluatorOptions accuracy_of(const FitOptions& options) {
   EvaluatorOptions made;
   made.backend = options.backend;
-  made.tolerance = options.tolerance;
-  made.accuracy = options.accuracy;
+  made.tolerance = std::max(options.tolerance, 1e-8);
+  made.accuracy = std::max(options.accuracy, 1e-8);
   return made;
-}
-
-/// Of the parameters, with the noise estimated beside them; empty where the likelihood does not curve downward.
-Matrix covariance_at(const MethodInput& input, const Optimum& optimum) {
-  LinkLikelihood likelihood(input.problem, input.bound, accuracy_of(input.options));
-  if (!likelihood.has_hessian()) return {};
-  const Eigen::LLT<Matrix> factor(likelihood.information(optimum.theta()));
-  const Index p = optimum.parameters.size();
-  if (factor.info() != Eigen::Success) return {};
-  const Matrix inverse = factor.solve(Matrix::Identity(p + 1, p + 1));
-  return inverse.topLeftCorner(p, p);
 }
 
 Vector bootstrap_errors(const MethodInput& input, const Optimum& best) {
@@ -71,7 +61,7 @@ void set_errors(const MethodInput& input, const Optimum& best, const Matrix& cov
     estimate.std_error_note = fmt::format("from {} samples of the fitted model", input.options.bootstrap);
   } else if (covariance.size() > 0) {
     estimate.std_errors = covariance.diagonal().cwiseSqrt();
-    estimate.std_error_note = "from the curvature of the likelihood over all links";
+    estimate.std_error_note = "from the likelihood over all links and its spread in samples of the fitted model";
   } else {
     estimate.std_error_note = "not to be had: the likelihood's curvature is not known or not downward; try --bootstrap";
   }
@@ -82,8 +72,14 @@ void set_errors(const MethodInput& input, const Optimum& best, const Matrix& cov
 Estimate estimate_entropic(const MethodInput& input) {
   SearchResult found = search_optima(input.problem, input.bound, input.options);
   const std::vector<Symmetry> symmetries = try_symmetries(input, found);
-  const Optimum& best = found.optima.front().optimum;
-  const Matrix covariance = covariance_at(input, best);
+  Optimum& best = found.optima.front().optimum;
+  Matrix covariance;
+  if (input.problem.outputs() == 1 && input.bound.additive() != nullptr && input.options.backend != Backend::dense) {
+    Calibrated answer =
+        calibrated(input.problem, input.bound, accuracy_of(input.options), best, input.options.seed);
+    best = std::move(answer.optimum);
+    covariance = std::move(answer.covariance);
+  }
   Estimate estimate;
   for (const FoundOptimum& one : found.optima) estimate.candidates.push_back(as_candidate(one));
   estimate.objective_name = "negative log-likelihood";
