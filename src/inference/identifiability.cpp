@@ -5,6 +5,7 @@
 #include <Eigen/Cholesky>
 #include <Eigen/Eigenvalues>
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "inference/distance.hpp"
@@ -27,19 +28,24 @@ double chi_squared_tail(double x, double k) {
   return 0.5 * std::erfc(normal / std::sqrt(2.0));
 }
 
-// Two predictions s and s' of the same rows have the same distribution when all moments agree. The differences of
-// powers d_ik = s_i^k - s'_i^k, k = 2..6, are paired, so their means over rows with their own covariance make a
-// Hotelling statistic, about χ² with as many degrees of freedom.
+// Two predictions s and s' of the same rows have the same distribution when their characteristic functions agree. The
+// differences of cos(ωs) and sin(ωs) at a few ω are bounded and paired row by row, so their means with their own
+// covariance make a Hotelling statistic, about χ² with as many degrees of freedom. s is in units of its spread.
 bool same_distribution(const Vector& s, const Vector& other) {
-  constexpr int orders = 5;
-  Matrix differences(s.size(), orders);
-  for (int k = 0; k < orders; ++k) differences.col(k) = s.array().pow(k + 2) - other.array().pow(k + 2);
+  constexpr std::array frequencies{0.5, 1.0, 1.5, 2.5};
+  constexpr auto count = static_cast<Index>(2 * frequencies.size());
+  Matrix differences(s.size(), count);
+  for (std::size_t k = 0; k < frequencies.size(); ++k) {
+    const double f = frequencies[k];
+    differences.col(Index(2 * k)) = (f * s.array()).cos() - (f * other.array()).cos();
+    differences.col(Index(2 * k + 1)) = (f * s.array()).sin() - (f * other.array()).sin();
+  }
   const Eigen::RowVectorXd mean = differences.colwise().mean();
   differences.rowwise() -= mean;
   Matrix covariance = differences.transpose() * differences / std::pow(double(s.size()), 2);
   covariance.diagonal() *= 1 + 1e-9;
   const Vector solved = covariance.ldlt().solve(mean.transpose());
-  return chi_squared_tail(std::max(0.0, mean.dot(solved)), orders) > level;
+  return chi_squared_tail(std::max(0.0, mean.dot(solved)), double(count)) > level;
 }
 
 struct FeatureColumns {
@@ -199,10 +205,14 @@ Identifiability judge(const SearchResult& found, const std::vector<Symmetry>& sy
         "{} are jointly Gaussian as far as the data tells, so their coefficients can be rotated into each other without "
         "changing the distribution of the response",
         joined(gaussian));
-  } else if (!broken.empty() && gap < certain_gap) {
-    made.verdict = Verdict::not_identifiable;
-    made.reason = fmt::format("the features' distribution does not change under {}, so the response fits either way",
-                              joined(broken));
+  } else if (!broken.empty()) {
+    // The rows at hand are not quite symmetric even if their distribution is, and that can tell solutions apart; but it
+    // rests on the noise being exactly Gaussian.
+    made.verdict = gap < certain_gap ? Verdict::not_identifiable : Verdict::weakly_identified;
+    made.reason = fmt::format("the distribution of the features is the same under {}, as far as the data tells; {}",
+                              joined(broken),
+                              gap < certain_gap ? "the response fits either way"
+                                                : "only accidents of this sample speak for the answer");
   } else if (gap < decided_gap) {
     made.verdict = Verdict::not_identifiable;
     made.reason = fmt::format("another solution is within {:.1f} nats of the answer; the data cannot choose", gap);

@@ -17,7 +17,7 @@ struct Symmetry {
   Vector parameters;
 };
 
-/// Exchanges and sign changes (around the means) of the feature columns that leave the moments of the predictions at w
+/// Exchanges and sign changes (around the means) of the feature columns that leave the distribution of the predictions at w
 /// where they are. For one output and models linear in w; else empty.
 [[nodiscard]] std::vector<Symmetry> symmetries_of(const Problem& problem, const Model& bound, const Vector& w);
 
