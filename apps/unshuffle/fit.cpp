@@ -32,6 +32,8 @@ struct FitCommand {
   std::string trace;
   std::string links;
   bool json = false;
+  CLI::Option* links_given = nullptr;
+  CLI::Option* trace_given = nullptr;
   CLI::Option* start_confidence_given = nullptr;
   CLI::Option* optimizer_given = nullptr;
   CLI::Option* epsilon_start_given = nullptr;
@@ -65,8 +67,10 @@ void add_descent_options(CLI::App& app, FitCommand& command) {
 void add_output_options(CLI::App& app, FitCommand& command) {
   app.add_option("--out", command.out, "Write the fit as JSON; predict, match, gradient and --start read it.");
   app.add_option("--pairs", command.pairs, "Write one-to-one pairs as CSV; rows are counted from 0.");
-  app.add_option("--trace", command.trace, "Write every iteration of every start as CSV.");
-  app.add_option("--links", command.links,
+  command.trace_given = app.add_option("--trace", command.trace,
+                                       "Write every iteration of every start as CSV; not for auto, mixture, entropic.");
+  command.links_given = app.add_option(
+      "--links", command.links,
                  "Write response_row,probability as CSV: how likely each row is linked in the order given (mixture).");
   app.add_flag("--json", command.json, "Print JSON instead of a table.");
 }
@@ -87,6 +91,10 @@ void require_read(const FitCommand& command, Method method) {
        {command.start_confidence_given, command.optimizer_given, command.epsilon_start_given}) {
     require_meaning(*option, robot, "the robot methods");
   }
+  const bool traced = method != Method::automatic && method != Method::mixture && method != Method::entropic;
+  require_meaning(*command.trace_given, traced, "methods that descend from starts, such as --method robot,");
+  const bool linked = method == Method::automatic || method == Method::mixture;
+  require_meaning(*command.links_given, linked, "--method mixture or auto");
   const bool am = method == Method::am && (command.search.am_step == "gradient" || command.search.paper_settings);
   const bool momentum = (robot && command.optimizer == "momentum") || am;
   const bool stepwise = momentum || (robot && command.optimizer == "adam");
@@ -95,10 +103,10 @@ void require_read(const FitCommand& command, Method method) {
   require_meaning(*command.momentum_given, momentum, "--optimizer momentum, or am --am-step gradient,");
 }
 
-/// Without --method, an option that only some methods read asks for the first of them.
-Method implied_method(const FitCommand& command, Method otherwise) {
+/// Without --method, an option that robot reads and auto does not asks for robot.
+Method implied_method(const FitCommand& command) {
   for (const auto& [option, methods] : command.search.special) {
-    if (option->count() > 0) return methods.front();
+    if (option->count() > 0 && methods.front() == Method::robot) return Method::robot;
   }
   for (const CLI::Option* option :
        {command.start_confidence_given, command.optimizer_given, command.epsilon_start_given,
@@ -106,13 +114,13 @@ Method implied_method(const FitCommand& command, Method otherwise) {
         command.method.epsilon_absolute_given, command.method.objective_given}) {
     if (option->count() > 0) return Method::robot;
   }
-  return otherwise;
+  return Method::automatic;
 }
 
 FitOptions to_options(const FitCommand& command) {
   FitOptions options = to_fit_options(command.method);
   if (command.method.method_given->count() == 0 && options.method == Method::automatic) {
-    options.method = implied_method(command, options.method);
+    options.method = implied_method(command);
   }
   apply(command.search, command.tables.features.empty(), options);
   options.start_confidence = command.start_confidence;
@@ -239,6 +247,8 @@ Command add_fit(CLI::App& root) {
   add_descent_options(*app, *command);
   add_output_options(*app, *command);
   app->footer(
+      "Without --method: auto, or robot when an option that only robot reads is given (--epsilon, --optimizer, ...).\n"
+      "Exit code 1: did not converge, or the data cannot tell the answer from others (see Identifiability).\n\n"
       "Example: wages in one file, people in another, some of them in one only\n"
       "  unshuffle fit wages.csv people.csv --response wage --robust --unmatched 0.1 --group city=town \\\n"
       "      --out fit.json --pairs pairs.csv\n\n"

@@ -19,7 +19,7 @@ constexpr double certain_gap = 8;    // nats: odds of 3000 to one
 constexpr double decided_gap = 3;    // nats: odds of 20 to one
 constexpr double competing = 0.1;    // difference of predictions, in sd of y, from which another solution matters
 constexpr double loose_error = 0.1;  // standard error of predictions, in sd of y, beyond which w is loosely known
-constexpr double level = 1e-3;       // of the symmetry tests
+constexpr double level = 1e-4;       // of the symmetry tests
 
 /// P(χ²_k > x) by Wilson & Hilferty (1931).
 double chi_squared_tail(double x, double k) {
