@@ -71,7 +71,7 @@ void add_output_options(CLI::App& app, FitCommand& command) {
                                        "Write every iteration of every start as CSV; not for auto, mixture, entropic.");
   command.links_given = app.add_option(
       "--links", command.links,
-                 "Write response_row,probability as CSV: how likely each row is linked in the order given (mixture).");
+      "Write response_row,probability as CSV: how likely each row is linked in the order given (mixture).");
   app.add_flag("--json", command.json, "Print JSON instead of a table.");
 }
 

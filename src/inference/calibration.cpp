@@ -8,12 +8,12 @@
 
 namespace unshuffle {
 
-// N is close to minus the log-likelihood but not the same, so its gradient g(y; θ) need not have mean zero at the truth.
-// Under the model its mean can be had to any accuracy by drawing samples: b(θ) = E_θ g(y*; θ). The root of
+// N is close to minus the log-likelihood but not the same, so its gradient g(y; θ) need not have mean zero at the
+// truth. Under the model its mean can be had to any accuracy by drawing samples: b(θ) = E_θ g(y*; θ). The root of
 //   g(y; θ) - b(θ) = 0
 // is consistent whatever N left out. b changes slowly with θ: it is drawn at the optimum, taken off as a tilt b·θ, the
-// optimum is followed, and that again. With H the Hessian of N and V the covariance of the drawn gradients, the root has
-// covariance H⁻¹ V H⁻¹ (1 + 1/samples).
+// optimum is followed, and that again. With H the Hessian of N and V the covariance of the drawn gradients, the root
+// has covariance H⁻¹ V H⁻¹ (1 + 1/samples).
 namespace {
 
 constexpr int samples = 48;

@@ -56,8 +56,8 @@ struct FeatureColumns {
 };
 
 FeatureColumns feature_columns(const Problem& problem, const AdditiveModel& model) {
-  const Matrix jacobian = model.jacobian_part(Side::feature, model.basis(Side::feature, problem.z),
-                                              Vector::Zero(model.parameters()));
+  const Matrix jacobian =
+      model.jacobian_part(Side::feature, model.basis(Side::feature, problem.z), Vector::Zero(model.parameters()));
   FeatureColumns made;
   std::vector<double> means;
   std::vector<double> scales;
@@ -137,12 +137,10 @@ std::vector<Symmetry> symmetries_of(const Problem& problem, const Model& bound, 
   const Vector s = columns.standardised * here;
   const double size = s.norm();
   std::vector<Symmetry> found;
+  const double unit = std::sqrt(double(s.size())) / size;
   const auto consider = [&](const Vector& mapped, const std::string& what) {
     const Vector other = columns.standardised * mapped;
-    if ((other - s).norm() < competing * size || !same_distribution(s / size * std::sqrt(double(s.size())),
-                                                                    other / size * std::sqrt(double(s.size())))) {
-      return;
-    }
+    if ((other - s).norm() < competing * size || !same_distribution(unit * s, unit * other)) return;
     Vector parameters = w;
     parameters(columns.parameters) = mapped.cwiseQuotient(columns.scale);
     for (std::size_t k = 0; k < names.size(); ++k) {
@@ -153,17 +151,22 @@ std::vector<Symmetry> symmetries_of(const Problem& problem, const Model& bound, 
     }
     found.push_back({what, parameters});
   };
+  const auto column = [&](Index k) { return columns.standardised.col(k); };
+  bool all_even = count > 1;
   for (Index a = 0; a < count; ++a) {
     Vector mapped = here;
     mapped(a) = -mapped(a);
-    consider(mapped, fmt::format("sign of {}", name(a)));
+    const bool even = same_distribution(column(a), -column(a));
+    all_even = all_even && even;
+    if (even) consider(mapped, fmt::format("sign of {}", name(a)));
     for (Index b = a + 1; b < count; ++b) {
+      if (!same_distribution(column(a), column(b))) continue;
       mapped = here;
       std::swap(mapped(a), mapped(b));
       consider(mapped, fmt::format("exchange of {} and {}", name(a), name(b)));
     }
   }
-  consider(-here, "sign of all features");
+  if (all_even) consider(-here, "sign of all features");
   return found;
 }
 
@@ -202,17 +205,17 @@ Identifiability judge(const SearchResult& found, const std::vector<Symmetry>& sy
   if (!gaussian.empty()) {
     made.verdict = Verdict::not_identifiable;
     made.reason = fmt::format(
-        "{} are jointly Gaussian as far as the data tells, so their coefficients can be rotated into each other without "
+        "{} are jointly Gaussian as far as the data tells, so their coefficients can be rotated into each other "
+        "without "
         "changing the distribution of the response",
         joined(gaussian));
   } else if (!broken.empty()) {
     // The rows at hand are not quite symmetric even if their distribution is, and that can tell solutions apart; but it
     // rests on the noise being exactly Gaussian.
     made.verdict = gap < certain_gap ? Verdict::not_identifiable : Verdict::weakly_identified;
-    made.reason = fmt::format("the distribution of the features is the same under {}, as far as the data tells; {}",
-                              joined(broken),
-                              gap < certain_gap ? "the response fits either way"
-                                                : "only accidents of this sample speak for the answer");
+    made.reason = fmt::format(
+        "the distribution of the features is the same under {}, as far as the data tells; {}", joined(broken),
+        gap < certain_gap ? "the response fits either way" : "only accidents of this sample speak for the answer");
   } else if (gap < decided_gap) {
     made.verdict = Verdict::not_identifiable;
     made.reason = fmt::format("another solution is within {:.1f} nats of the answer; the data cannot choose", gap);
@@ -224,8 +227,10 @@ Identifiability judge(const SearchResult& found, const std::vector<Symmetry>& sy
     made.reason = fmt::format("the next solution is only {:.1f} nats less likely", gap);
   } else if (const double error = prediction_error(problem, bound, best.parameters, covariance); error > loose_error) {
     made.verdict = Verdict::weakly_identified;
-    made.reason = fmt::format("one solution stands out, but its predictions are uncertain by {:.0f} % of the spread of "
-                              "the response", 100 * error);
+    made.reason = fmt::format(
+        "one solution stands out, but its predictions are uncertain by {:.0f} % of the spread of "
+        "the response",
+        100 * error);
   } else if (!best.converged) {
     made.verdict = Verdict::weakly_identified;
     made.reason = "the search ended before the likelihood stopped rising";

@@ -17,8 +17,8 @@ struct Symmetry {
   Vector parameters;
 };
 
-/// Exchanges and sign changes (around the means) of the feature columns that leave the distribution of the predictions at w
-/// where they are. For one output and models linear in w; else empty.
+/// Exchanges of feature columns with the same distribution and sign changes (around the mean) of symmetric ones that
+/// leave the distribution of the predictions at w where they are. For one output and models linear in w; else empty.
 [[nodiscard]] std::vector<Symmetry> symmetries_of(const Problem& problem, const Model& bound, const Vector& w);
 
 /// Feature columns that are jointly Gaussian as far as skewness and kurtosis tell (Mardia 1970): their coefficients can

@@ -17,9 +17,9 @@ namespace unshuffle {
 //   perm(K) = perm(B) · n^n (πε)^{-n/2} exp(-Σ(ξ_i+ζ_i)/ε),   and   n(<C,Γ> + ε KL) = Σ_i ξ_i + Σ_j ζ_j,
 // so that, with the entropic value OT = <C,Γ> + ε KL(Γ | μ⊗ν),
 //   -log p = n OT/ε + (n/2) log(πε) - log(perm(B) n^n/n!).
-// The last term, D = log(perm(B) n^n/n!), lies between 0 (van der Waerden: all B_ij equal) and about n (B a permutation).
-// Where every row has many partners, D = -½ Σ log(1-λ²) over the singular values λ < 1 of B. There B smooths by a
-// Gaussian of variance σ², so λ² = exp(-σ²k²) for waves k, of which a stretch of length L has L dk/2π:
+// The last term, D = log(perm(B) n^n/n!), lies between 0 (van der Waerden: all B_ij equal) and about n (B a
+// permutation). Where every row has many partners, D = -½ Σ log(1-λ²) over the singular values λ < 1 of B. There B
+// smooths by a Gaussian of variance σ², so λ² = exp(-σ²k²) for waves k, of which a stretch of length L has L dk/2π:
 //   D = -(L/4π) ∫ log(1 - exp(-σ²k²)) dk = L ζ(3/2)/(4√π σ) = κ/√ε,     κ = L ζ(3/2) √2/(4√π).
 // It hardly changes with w, as every w that fits gives s about the same distribution, but it does with ε, which without
 // it would come out too large. With L the range that holds all but a few of the responses, and kept below n,
@@ -161,8 +161,7 @@ Optimum most_likely_near(LinkLikelihood& likelihood, const Problem& problem, con
   stop.gradient_tolerance = 1e-6 * double(problem.responses());
   const Watch watch = [](int, const Sample&, double) { return true; };
   const Vector start = Vector::Zero(p + 1);
-  const Minimum found =
-      likelihood.has_hessian() ? trust_region(f, start, stop, watch) : lbfgs(f, start, stop, watch);
+  const Minimum found = likelihood.has_hessian() ? trust_region(f, start, stop, watch) : lbfgs(f, start, stop, watch);
   const Vector theta = origin + unit.cwiseProduct(found.at);
   return {theta.head(p), std::exp(theta(p)), found.value, found.converged, found.iterations, found.message};
 }

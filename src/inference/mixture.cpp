@@ -11,10 +11,10 @@
 
 namespace unshuffle {
 
-// Link i is right with probability 1-α, and then y_i ~ N(f_i, σ²I); else y_i belongs to some other row and is drawn from
-// what responses look like when the features say nothing, q(y_i - g(x_i)): the density of t = y - g(x; w), the part of y
-// that x does not explain, by a kernel estimate (Slawski, Diao & Ben-David 2021 take the marginal of y, which is this
-// without x). With r_i = y_i - f_i and φ the normal density,
+// Link i is right with probability 1-α, and then y_i ~ N(f_i, σ²I); else y_i belongs to some other row and is drawn
+// from what responses look like when the features say nothing, q(y_i - g(x_i)): the density of t = y - g(x; w), the
+// part of y that x does not explain, by a kernel estimate (Slawski, Diao & Ben-David 2021 take the marginal of y, which
+// is this without x). With r_i = y_i - f_i and φ the normal density,
 //   E:  π_i = (1-α) φ_σ(r_i) / ((1-α) φ_σ(r_i) + α q_i)
 //   M:  w by least squares with weights π,   σ² = Σ π|r|² / (o Σπ),   α = 1 - mean π.
 // q is kept during a round of EM and renewed when x has coefficients that moved it.
@@ -35,8 +35,8 @@ class KernelDensity {
                  shrink;
     bandwidth_ = bandwidth_.unaryExpr([](double h) { return h > 0 ? h : 1.0; });
     centres_ = values(chosen, Eigen::all) * bandwidth_.cwiseInverse().asDiagonal();
-    log_unit_ = -0.5 * o * std::log(2 * std::numbers::pi) - bandwidth_.array().log().sum() -
-                std::log(double(chosen.size()));
+    log_unit_ =
+        -0.5 * o * std::log(2 * std::numbers::pi) - bandwidth_.array().log().sum() - std::log(double(chosen.size()));
   }
 
   [[nodiscard]] Vector log_at(const Matrix& values) const {

@@ -10,13 +10,13 @@ namespace unshuffle {
 
 struct MixtureFit {
   Vector parameters;
-  double noise_variance = 0;   ///< σ², per output.
-  double mismatch_rate = 0;    ///< α, of the links that are not known.
-  Vector link_probability;     ///< Per link; 1 for known ones.
-  double log_likelihood = 0;   ///< In nats.
-  double gain = 0;             ///< Nats over the same rows with no link right.
-  Matrix covariance;           ///< Sandwich, of `parameters`.
-  Matrix model_covariance;     ///< Inverse observed information, of `parameters`.
+  double noise_variance = 0;  ///< σ², per output.
+  double mismatch_rate = 0;   ///< α, of the links that are not known.
+  Vector link_probability;    ///< Per link; 1 for known ones.
+  double log_likelihood = 0;  ///< In nats.
+  double gain = 0;            ///< Nats over the same rows with no link right.
+  Matrix covariance;          ///< Sandwich, of `parameters`.
+  Matrix model_covariance;    ///< Inverse observed information, of `parameters`.
   int iterations = 0;
   bool converged = false;
 };

@@ -26,7 +26,9 @@ MomentPolynomials::MomentPolynomials(const Matrix& sample, int order) : order_(o
   for (std::size_t at = 0; at < monomials_.size(); ++at) {
     if (monomials_[at].degree == order) continue;
     for (Index a = monomials_[at].variable; a < e; ++a) {
-      Monomial next{.degree = monomials_[at].degree + 1, .parent = Index(at), .variable = a,
+      Monomial next{.degree = monomials_[at].degree + 1,
+                    .parent = Index(at),
+                    .variable = a,
                     .exponents = monomials_[at].exponents};
       ++next.exponents[std::size_t(a)];
       place[next.exponents] = Index(monomials_.size());
@@ -53,9 +55,8 @@ MomentPolynomials::MomentPolynomials(const Matrix& sample, int order) : order_(o
     products.col(0).setOnes();
     for (Index k = 1; k < sums.size(); ++k) {
       const Monomial& monomial = monomials_[std::size_t(k)];
-      products.col(k).head(rows) = products.col(monomial.parent)
-                                       .head(rows)
-                                       .cwiseProduct(sample.col(monomial.variable).segment(begin, rows));
+      products.col(k).head(rows) =
+          products.col(monomial.parent).head(rows).cwiseProduct(sample.col(monomial.variable).segment(begin, rows));
     }
     sums += products.topRows(rows).colwise().sum();
   }
@@ -75,8 +76,7 @@ void MomentPolynomials::evaluate(const Vector& c, Vector& moments, Matrix& deriv
     for (Index a = 0; a < c.size(); ++a) {
       const Index fewer = monomial.without_one[std::size_t(a)];
       if (fewer < 0) continue;
-      derivatives(monomial.degree, a) +=
-          monomial.coefficient * monomial.exponents[std::size_t(a)] * values(fewer);
+      derivatives(monomial.degree, a) += monomial.coefficient * monomial.exponents[std::size_t(a)] * values(fewer);
     }
   }
 }
@@ -118,7 +118,9 @@ Matrix thinned(const Matrix& rows, Index most) {
   return rows(chosen, Eigen::all);
 }
 
-double binomial(int n, int k) { return std::round(std::tgamma(n + 1.0) / (std::tgamma(k + 1.0) * std::tgamma(n - k + 1.0))); }
+double binomial(int n, int k) {
+  return std::round(std::tgamma(n + 1.0) / (std::tgamma(k + 1.0) * std::tgamma(n - k + 1.0)));
+}
 
 // The central moments of t = y - x·u must be those of s + noise with s = z·w:
 //   E t^k = Σ_j C(k, 2j) E s^{k-2j} σ^{2j} (2j-1)!!,     k = 2 .. order.
@@ -323,9 +325,8 @@ std::vector<MomentStart> moment_starts(const Problem& problem, const Model& boun
     const double misfit = solve(equations, at);
     found[std::size_t(k)] = equations.start_at(at, misfit);
   }
-  std::erase_if(found, [](const MomentStart& start) {
-    return !start.parameters.allFinite() || !std::isfinite(start.misfit);
-  });
+  std::erase_if(found,
+                [](const MomentStart& start) { return !start.parameters.allFinite() || !std::isfinite(start.misfit); });
   std::stable_sort(found.begin(), found.end(),
                    [](const MomentStart& a, const MomentStart& b) { return a.misfit < b.misfit; });
   const PredictiveDistance distance(problem, bound);

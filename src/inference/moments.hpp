@@ -24,9 +24,9 @@ class MomentPolynomials {
  private:
   struct Monomial {
     int degree = 0;
-    Index parent = 0;                ///< This one without its last variable,
-    Index variable = 0;              ///< which is this.
-    double coefficient = 0;          ///< Multinomial coefficient times sample moment.
+    Index parent = 0;        ///< This one without its last variable,
+    Index variable = 0;      ///< which is this.
+    double coefficient = 0;  ///< Multinomial coefficient times sample moment.
     std::vector<int> exponents{};
     std::vector<Index> without_one{};  ///< Place of the monomial with one factor of variable a fewer; -1: has none.
   };

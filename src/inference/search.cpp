@@ -16,21 +16,21 @@ namespace unshuffle {
 
 namespace {
 
-constexpr Index sample_size = 3000;         // rows of either side on which starts are tried
-constexpr int most_starts = 48;             // tried, when the best optimum does not recur
-constexpr int round_size = 8;               // tried before looking whether it did
+constexpr Index sample_size = 3000;  // rows of either side on which starts are tried
+constexpr int most_starts = 48;      // tried, when the best optimum does not recur
+constexpr int round_size = 8;        // tried before looking whether it did
 constexpr int fewest_rounds = 3;
-constexpr int recurrences = 3;              // of the best optimum that end the search
-constexpr int moment_tries = 800; 
-constexpr std::size_t moment_limit = 32;    // moment solutions tried
-constexpr int alternations = 16;            // sorted alternations tried
+constexpr int recurrences = 3;  // of the best optimum that end the search
+constexpr int moment_tries = 800;
+constexpr std::size_t moment_limit = 32;  // moment solutions tried
+constexpr int alternations = 16;          // sorted alternations tried
 constexpr int sample_iterations = 30;
 constexpr int full_iterations = 60;
-constexpr std::size_t refined_limit = 8;    // optima of the sample looked at on all rows
-constexpr std::size_t direct_limit = 12;    // moment solutions looked at on all rows whatever the sample says
-constexpr std::size_t finished_limit = 6;   // of those, optima taken to the end
-constexpr int brief_iterations = 6;         // on all rows, before that choice
-constexpr double hopeless_gap = 40;         // nats behind on the sample beyond which an optimum is given up
+constexpr std::size_t refined_limit = 8;   // optima of the sample looked at on all rows
+constexpr std::size_t direct_limit = 12;   // moment solutions looked at on all rows whatever the sample says
+constexpr std::size_t finished_limit = 6;  // of those, optima taken to the end
+constexpr int brief_iterations = 6;        // on all rows, before that choice
+constexpr double hopeless_gap = 40;        // nats behind on the sample beyond which an optimum is given up
 
 constexpr const char* moments_kind = "moments";
 
@@ -127,8 +127,7 @@ class Search {
     FitOptions options = options_;
     if (blind() && options.starts == 0) options.starts = bound_.linear_in_parameters() ? 3 : most_starts;
     for (const Start& start : make_starts(problem_, bound_, options)) {
-      starts.push_back(
-          as_start(problem_, bound_, start.parameters, start.noise_sd * start.noise_sd, start.kind));
+      starts.push_back(as_start(problem_, bound_, start.parameters, start.noise_sd * start.noise_sd, start.kind));
     }
     if (options_.starts > 0 && int(starts.size()) > options_.starts) starts.resize(std::size_t(options_.starts));
     return starts;
@@ -139,8 +138,8 @@ class Search {
     LinkLikelihood likelihood(problem_, bound_, loose(options_, 1e-6));
     const Index p = best.parameters.size();
     const Vector unit = natural_steps(problem_, bound_, best.parameters);
-    const Matrix curvature = unit.asDiagonal() * likelihood.information(best.theta()).topLeftCorner(p, p) *
-                             unit.asDiagonal();
+    const Matrix curvature =
+        unit.asDiagonal() * likelihood.information(best.theta()).topLeftCorner(p, p) * unit.asDiagonal();
     const Eigen::SelfAdjointEigenSolver<Matrix> eigen(curvature);
     std::vector<FoundOptimum> starts;
     for (Index k = 0; k < std::min<Index>(2, p); ++k) {
@@ -212,8 +211,7 @@ class Search {
     in_parallel(starts.size(), [&](std::size_t k) {
       LinkLikelihood likelihood(problem, bound_, accuracy);
       const Optimum& from = starts[k].optimum;
-      reached[k].optimum =
-          most_likely_near(likelihood, problem, bound_, from.parameters, from.epsilon, iterations);
+      reached[k].optimum = most_likely_near(likelihood, problem, bound_, from.parameters, from.epsilon, iterations);
       evaluations[k] = likelihood.evaluations();
     });
     for (const int count : evaluations) result.evaluations += count;

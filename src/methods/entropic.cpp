@@ -75,8 +75,7 @@ Estimate estimate_entropic(const MethodInput& input) {
   Optimum& best = found.optima.front().optimum;
   Matrix covariance;
   if (input.problem.outputs() == 1 && input.bound.additive() != nullptr && input.options.backend != Backend::dense) {
-    Calibrated answer =
-        calibrated(input.problem, input.bound, accuracy_of(input.options), best, input.options.seed);
+    Calibrated answer = calibrated(input.problem, input.bound, accuracy_of(input.options), best, input.options.seed);
     best = std::move(answer.optimum);
     covariance = std::move(answer.covariance);
   }

@@ -28,7 +28,8 @@ CandidateLinks candidates_of(const Problem& problem, const Model& bound, const L
 Links drawn_links(const Problem& problem, const Links& links, const Vector& probability, RandomStream& random) {
   const Links wrong = random_links(problem, random);
   std::vector<Index> partner(std::size_t(problem.responses()), -1);
-  for (Index k = 0; k < wrong.size(); ++k) partner[std::size_t(wrong.responses[std::size_t(k)])] = wrong.features[std::size_t(k)];
+  for (Index k = 0; k < wrong.size(); ++k)
+    partner[std::size_t(wrong.responses[std::size_t(k)])] = wrong.features[std::size_t(k)];
   Links drawn = links;
   for (Index k = 0; k < links.size(); ++k) {
     const Index other = partner[std::size_t(links.responses[std::size_t(k)])];

@@ -1,4 +1,5 @@
-// The likelihood over all links, the starts that lead to its optima, the mixture of right and wrong links, and verdicts.
+// The likelihood over all links, the starts that lead to its optima, the mixture of right and wrong links, and
+// verdicts.
 #include <gtest/gtest.h>
 
 #include <bit>

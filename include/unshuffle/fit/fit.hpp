@@ -62,11 +62,11 @@ struct FitOptions {
       0;  ///< When larger than epsilon (same meaning): begin there and go down to epsilon by factors.
   Backend backend = Backend::automatic;
 
-  bool row_hint = false;   ///< Row i of D1 is probably linked with row i of D2; feeds the RANSAC start.
+  bool row_hint = false;             ///< Row i of D1 is probably linked with row i of D2; feeds the RANSAC start.
   bool row_order_unrelated = false;  ///< automatic: do not even look whether rows in order belong together.
-  double unmatched = 0.2;  ///< robot_robust: fraction of either side that may stay unmatched.
-  double rho1 = -1;        ///< robot_robust: ‖μ̄-μ‖² ≤ rho1 on the simplex; overrides `unmatched` when ≥ 0.
-  double rho2 = -1;        ///< Likewise for the features.
+  double unmatched = 0.2;            ///< robot_robust: fraction of either side that may stay unmatched.
+  double rho1 = -1;  ///< robot_robust: ‖μ̄-μ‖² ≤ rho1 on the simplex; overrides `unmatched` when ≥ 0.
+  double rho2 = -1;  ///< Likewise for the features.
 
   StartKind start_kind = StartKind::automatic;
   Vector start;                    ///< For StartKind::user.
@@ -92,7 +92,7 @@ struct FitOptions {
   double gw_epsilon = 5e-3;     ///< sinkhorn_gw: smoothing, relative to the largest linearised cost of the first plan.
   int unroll = 200;             ///< robot_unrolled: Sinkhorn iterations that are differentiated through.
 
-  int bootstrap = 0;             ///< mixture, entropic: samples drawn from the fitted model for standard errors; 0: none.
+  int bootstrap = 0;  ///< mixture, entropic: samples drawn from the fitted model for standard errors; 0: none.
 
   std::uint64_t seed = 0;
   int threads = 0;  ///< 0: all. Same answer for any number.
@@ -128,7 +128,7 @@ enum class Verdict { not_assessed, identified, weakly_identified, not_identifiab
 /// A solution that competes with the answer.
 struct Alternative {
   Vector parameters;
-  double gap = 0;      ///< Nats by which it is less likely than the answer; NaN where the method has no likelihood.
+  double gap = 0;  ///< Nats by which it is less likely than the answer; NaN where the method has no likelihood.
   double objective = 0;
   std::string origin;  ///< The start it was reached from, or the symmetry that maps the answer to it.
 };
@@ -166,8 +166,8 @@ struct Fit {
   Identifiability identifiable;
   std::string choice;         ///< What `auto` chose and why; empty for methods that were named.
   Vector link_probabilities;  ///< mixture: that response i belongs to the feature row beside it; NaN: it has none.
-  int iterations = 0;   ///< Outer iterations of the start that won.
-  int evaluations = 0;  ///< Hypergradients over all starts.
+  int iterations = 0;         ///< Outer iterations of the start that won.
+  int evaluations = 0;        ///< Hypergradients over all starts.
   double seconds = 0;
   double peak_memory_mb = 0;
   std::uint64_t seed = 0;
