@@ -31,7 +31,10 @@ struct FitCommand {
   std::string out;
   std::string pairs;
   std::string trace;
+  std::string links;
   bool json = false;
+  CLI::Option* links_given = nullptr;
+  CLI::Option* trace_given = nullptr;
   CLI::Option* start_confidence_given = nullptr;
   CLI::Option* optimizer_given = nullptr;
   CLI::Option* epsilon_start_given = nullptr;
@@ -65,7 +68,11 @@ void add_descent_options(CLI::App& app, FitCommand& command) {
 void add_output_options(CLI::App& app, FitCommand& command) {
   app.add_option("--out", command.out, "Write the fit as JSON; predict, match, gradient and --start read it.");
   app.add_option("--pairs", command.pairs, "Write one-to-one pairs as CSV; rows are counted from 0.");
-  app.add_option("--trace", command.trace, "Write every iteration of every start as CSV.");
+  command.trace_given = app.add_option("--trace", command.trace,
+                                       "Write every iteration of every start as CSV; not for auto, mixture, entropic.");
+  command.links_given = app.add_option(
+      "--links", command.links,
+      "Write response_row,probability as CSV: how likely each row is linked in the order given (mixture).");
   app.add_flag("--json", command.json, "Print JSON instead of a table.");
 }
 
@@ -85,6 +92,10 @@ void require_read(const FitCommand& command, Method method) {
        {command.start_confidence_given, command.optimizer_given, command.epsilon_start_given}) {
     require_meaning(*option, robot, "the robot methods");
   }
+  const bool traced = method != Method::automatic && method != Method::mixture && method != Method::entropic;
+  require_meaning(*command.trace_given, traced, "methods that descend from starts, such as --method robot,");
+  const bool linked = method == Method::automatic || method == Method::mixture;
+  require_meaning(*command.links_given, linked, "--method mixture or auto");
   const bool am = method == Method::am && (command.search.am_step == "gradient" || command.search.paper_settings);
   const bool momentum = (robot && command.optimizer == "momentum") || am;
   const bool stepwise = momentum || (robot && command.optimizer == "adam");
@@ -93,8 +104,25 @@ void require_read(const FitCommand& command, Method method) {
   require_meaning(*command.momentum_given, momentum, "--optimizer momentum, or am --am-step gradient,");
 }
 
+/// Without --method, an option that robot reads and auto does not asks for robot.
+Method implied_method(const FitCommand& command) {
+  for (const auto& [option, methods] : command.search.special) {
+    if (option->count() > 0 && methods.front() == Method::robot) return Method::robot;
+  }
+  for (const CLI::Option* option :
+       {command.start_confidence_given, command.optimizer_given, command.epsilon_start_given,
+        command.learning_rate_given, command.momentum_given, command.batch_given, command.method.epsilon_given,
+        command.method.epsilon_absolute_given, command.method.objective_given}) {
+    if (option->count() > 0) return Method::robot;
+  }
+  return Method::automatic;
+}
+
 FitOptions to_options(const FitCommand& command) {
   FitOptions options = to_fit_options(command.method);
+  if (command.method.method_given->count() == 0 && options.method == Method::automatic) {
+    options.method = implied_method(command);
+  }
   apply(command.search, command.tables.features.empty(), options);
   options.start_confidence = command.start_confidence;
   options.optimizer = to_optimizer(command.optimizer);
@@ -135,6 +163,17 @@ std::string trace_csv(const Fit& fit) {
   return out;
 }
 
+std::string links_csv(const Fit& fit) {
+  std::string out = "response_row,probability\n";
+  for (Index row = 0; row < fit.link_probabilities.size(); ++row) {
+    if (std::isnan(fit.link_probabilities[row])) continue;
+    out += fmt::format("{},", row);
+    append_number(out, fit.link_probabilities[row]);
+    out += '\n';
+  }
+  return out;
+}
+
 Matching match_at(const Problem& problem, const Model& bound, FitOptions options, const Fit& fit) {
   options.epsilon = {.value = fit.epsilon, .relative = false};
   const Problem whole = completed(problem);
@@ -147,6 +186,7 @@ void write_outputs(const FitCommand& command, const Fit& fit, const FitContext& 
   if (!command.out.empty()) write_whole_file(command.out, to_json(fit, context));
   if (!command.pairs.empty()) write_whole_file(command.pairs, pairs_content);
   if (!command.trace.empty()) write_whole_file(command.trace, trace_csv(fit));
+  if (!command.links.empty()) write_whole_file(command.links, links_csv(fit));
 }
 
 void print(const FitCommand& command, const Fit& fit, const FitContext& context) {
@@ -156,7 +196,7 @@ void print(const FitCommand& command, const Fit& fit, const FitContext& context)
   }
   if (command.tables.quiet) return;
   fmt::print("{}", fit.summary());
-  for (const auto& path : {command.out, command.pairs, command.trace}) {
+  for (const auto& path : {command.out, command.pairs, command.trace, command.links}) {
     if (!path.empty()) fmt::print("Wrote {}\n", path);
   }
 }
@@ -167,7 +207,7 @@ int run(const FitCommand& command) {
   if (!command.search.known.empty() && !command.search.truth.empty()) {
     throw InvalidInput("--known and --truth both say which rows belong together; give one of them");
   }
-  for (const std::string& path : {command.out, command.pairs, command.trace}) {
+  for (const std::string& path : {command.out, command.pairs, command.trace, command.links}) {
     if (!path.empty()) require_writable(path);
   }
   TablesAsProblem loaded = load(command.tables);
@@ -192,7 +232,8 @@ int run(const FitCommand& command) {
   const std::string pairs_content = command.pairs.empty() ? "" : pairs_csv(match_at(problem, *bound, options, result));
   write_outputs(command, result, context, pairs_content);
   print(command, result, context);
-  return result.status == Fit::Status::converged ? 0 : 1;
+  const bool believable = result.identifiable.verdict != Verdict::not_identifiable;
+  return result.status == Fit::Status::converged && believable ? 0 : 1;
 }
 
 }  // namespace
@@ -207,6 +248,8 @@ Command add_fit(CLI::App& root) {
   add_descent_options(*app, *command);
   add_output_options(*app, *command);
   app->footer(
+      "Without --method: auto, or robot when an option that only robot reads is given (--epsilon, --optimizer, ...).\n"
+      "Exit code 1: did not converge, or the data cannot tell the answer from others (see Identifiability).\n\n"
       "Example: wages in one file, people in another, some of them in one only\n"
       "  unshuffle fit wages.csv people.csv --response wage --robust --unmatched 0.1 --group city=town \\\n"
       "      --out fit.json --pairs pairs.csv\n\n"

@@ -134,6 +134,7 @@ void add_method_option(CLI::App& command, MethodOptions& options, const std::vec
     names.emplace_back(info.name);
     help += fmt::format("\n  {:<15}{}", info.name, info.help);
   }
+  options.method = names.front();
   options.method_given =
       command.add_option("--method", options.method, help)->check(CLI::IsMember(names))->capture_default_str();
   command.add_flag("--robust", options.robust, "Rows without a partner may stay unmatched: --method robot-robust.");
@@ -151,9 +152,10 @@ void add_model_options(CLI::App& command, MethodOptions& options) {
                                           "Robust, instead of --unmatched: squared distance the row sums of the plan "
                                           "may have from the response weights (both sum to one).");
   options.rho2_given = command.add_option("--rho2", options.rho2, "Likewise for the features.");
-  command.add_option("--objective", options.objective, "Minimise the transport cost, or the entropic value.")
-      ->check(CLI::IsMember({"transport", "entropic"}))
-      ->capture_default_str();
+  options.objective_given =
+      command.add_option("--objective", options.objective, "Minimise the transport cost, or the entropic value.")
+          ->check(CLI::IsMember({"transport", "entropic"}))
+          ->capture_default_str();
   options.epsilon_given = command
                               .add_option("--epsilon", options.epsilon,
                                           "Smoothing of the matching, relative to the largest cost: auto (1e-4) or a "
@@ -168,9 +170,10 @@ void add_model_options(CLI::App& command, MethodOptions& options) {
                   "sorted: one response, additive model, memory linear in the rows; dense: anything.")
       ->check(CLI::IsMember({"auto", "dense", "sorted"}))
       ->capture_default_str();
-  command.add_option("--accuracy", options.accuracy,
-                     "Sorted backend: largest relative error accepted in a row sum by compression, 1e-12 to 1e-2. The "
-                     "result states the error measured.")
+  command
+      .add_option("--accuracy", options.accuracy,
+                  "Sorted backend: largest relative error accepted in a row sum by compression, 1e-12 to 1e-2. The "
+                  "result states the error measured.")
       ->capture_default_str();
   command.add_option("--tolerance", options.tolerance, "Largest error accepted in the row sums of the plan.")
       ->capture_default_str();

@@ -32,7 +32,7 @@ struct TableOptions {
 struct MethodOptions {
   std::string model = "linear";
   bool no_intercept = false;
-  std::string method = "robot";
+  std::string method{};  ///< Set by add_method_option to the first of its choices.
   bool robust = false;
   double unmatched = 0.2;
   double rho1 = -1;
@@ -46,6 +46,7 @@ struct MethodOptions {
   int threads = 0;
   CLI::Option* model_given = nullptr;
   CLI::Option* method_given = nullptr;  ///< Null where a command does not choose one method.
+  CLI::Option* objective_given = nullptr;
   CLI::Option* unmatched_given = nullptr;
   CLI::Option* rho1_given = nullptr;
   CLI::Option* rho2_given = nullptr;

@@ -72,6 +72,11 @@ void add_search_options(CLI::App& app, SearchOptions& options) {
                     "are not linear: 80 steps, smaller batches), epsilon 1e-4 of the largest cost."),
        {Method::robot, Method::robot_robust, Method::am}});
   add_method_settings(app, options);
+  options.special.push_back(
+      {app.add_option("--bootstrap", options.bootstrap,
+                      "Standard errors from so many samples of the fitted model; 0: from the likelihood's curvature.")
+           ->capture_default_str(),
+       {Method::automatic, Method::mixture, Method::entropic}});
   app.add_option("--seed", options.seed, "Of everything random; same seed, same result.")->capture_default_str();
 }
 
@@ -110,6 +115,9 @@ void apply(const SearchOptions& options, bool one_table, FitOptions& fit) {
   fit.gw_slices = options.gw_slices;
   fit.gw_epsilon = options.gw_epsilon;
   fit.unroll = options.unroll;
+  require(options.bootstrap == 0 || options.bootstrap >= 2, "--bootstrap", options.bootstrap, "0 or at least 2");
+  fit.bootstrap = options.bootstrap;
+  fit.row_order_unrelated = options.hint == "none";
 }
 
 void apply_to_model(const SearchOptions& options, const Problem& problem, const Model& bound, FitOptions& fit) {

@@ -81,8 +81,10 @@ int run(SimulateCommand& command) {
       throw InvalidInput(fmt::format("{} = {} must be at least 0", option->get_name(), option->as<double>()));
     }
   }
-  static const std::map<std::string, Design> designs{
-      {"sensing", Design::sensing}, {"linear", Design::linear}, {"nonlinear", Design::nonlinear}};
+  static const std::map<std::string, Design> designs{{"sensing", Design::sensing},
+                                                     {"linear", Design::linear},
+                                                     {"nonlinear", Design::nonlinear},
+                                                     {"gamma", Design::gamma}};
   const auto design = designs.find(command.design);
   require_meaning(command, design == designs.end());
   if (design == designs.end()) {
@@ -122,20 +124,22 @@ Command add_simulate(CLI::App& root) {
   CLI::App* app = root.add_subcommand("simulate", "Draw a sample with lost row links and a known truth.");
   const auto command = std::make_shared<SimulateCommand>();
   SimulateOptions& options = command->options;
-  app->add_option(
-         "DESIGN", command->design,
-         "sensing: y = z·w + noise, partly shuffled; linear: y = x·u + z·w + noise; nonlinear: a sum of sines "
-         "of x and z + noise; cytometry: cells of a few populations, or of an FCS file, all links lost or lost "
-         "within gates.")
+  app->add_option("DESIGN", command->design,
+                  "sensing: y = z·w + noise, partly shuffled; linear: y = x·u + z·w + noise; nonlinear: a sum of sines "
+                  "of x and z + noise; gamma: as sensing, all shuffled, with features of distinct gamma laws, "
+                  "which a fit can find without any hint; cytometry: cells of a few populations, or of an FCS file, "
+                  "all links lost or lost "
+                  "within gates.")
       ->required()
-      ->check(CLI::IsMember({"sensing", "linear", "nonlinear", "cytometry"}));
+      ->check(CLI::IsMember({"sensing", "linear", "nonlinear", "gamma", "cytometry"}));
   command->rows_given = app->add_option(
       "--n", options.rows,
       "Rows of either table, and of test.csv; 1000. Cytometry: events in all, nine tenths for training; 1400.");
-  auto* dim_x = app->add_option("--dim-x", options.dim_x, "Features beside the response: 0 for sensing, else 2.");
-  auto* dim_z = app->add_option(
-      "--dim-z", options.dim_z,
-      "Features with lost links: 5 for sensing, 20 for cytometry (the most significant of a file), else 3.");
+  auto* dim_x =
+      app->add_option("--dim-x", options.dim_x, "Features beside the response: 0 for sensing and gamma, else 2.");
+  auto* dim_z = app->add_option("--dim-z", options.dim_z,
+                                "Features with lost links: 5 for sensing, 4 for gamma, 20 for cytometry (the most "
+                                "significant of a file), else 3.");
   auto* shuffle = app->add_option("--shuffle", options.shuffle,
                                   "Share of rows shuffled among themselves: 0.5 for sensing, else 1.");
   auto* noise =
@@ -143,12 +147,15 @@ Command add_simulate(CLI::App& root) {
           ->capture_default_str();
   auto* snr = app->add_option("--snr", options.snr, "Signal variance over noise variance, instead of --noise.")
                   ->excludes(noise);
-  auto* mean = app->add_option("--mean", options.mean, "Of every feature; the variance is one.")->capture_default_str();
+  auto* mean = app->add_option("--mean", options.mean, "Of every feature, with variance one; gamma: added to each.")
+                   ->capture_default_str();
+  auto* shape = app->add_option("--shape", options.shape, "gamma: shape of every feature's law; 0: 0.5, 1, 2, 4, ...")
+                    ->capture_default_str();
   app->add_option("--seed", options.seed, "Same seed, same sample.")->capture_default_str();
   app->add_option("--out", command->out, "Folder for responses.csv, features.csv, test.csv and truth.json.")
       ->required();
   add_cytometry_options(*app, *command);
-  command->not_cytometry = {dim_x, shuffle, mean};
+  command->not_cytometry = {dim_x, shuffle, mean, shape};
   command->only_drawn = {noise, snr};
   app->add_flag("--quiet", command->quiet, "Print errors only.");
   command->must_not_be_negative = {dim_x, dim_z, shuffle, noise, snr};

@@ -30,6 +30,20 @@ class Random {
     return radius * std::cos(2 * std::numbers::pi * uniform());
   }
 
+  /// Marsaglia & Tsang (2000); a shape below one is reached from shape + 1 by a power of a uniform.
+  double gamma(double shape) {
+    if (shape < 1) {
+      const double larger = gamma(shape + 1);
+      return larger * std::pow(uniform(), 1 / shape);
+    }
+    const double d = shape - 1.0 / 3;
+    for (;;) {
+      const double z = gaussian();
+      const double v = std::pow(1 + z / std::sqrt(9 * d), 3);
+      if (v > 0 && std::log(uniform()) < 0.5 * z * z + d - d * v + d * std::log(v)) return d * v;
+    }
+  }
+
   Matrix gaussian(Index rows, Index columns, double mean) {
     Matrix values(rows, columns);
     for (Index row = 0; row < rows; ++row) {
@@ -57,6 +71,8 @@ const char* name_of(Design design) {
       return "linear";
     case Design::nonlinear:
       return "nonlinear";
+    case Design::gamma:
+      return "gamma";
   }
   return "";
 }
@@ -70,10 +86,28 @@ Vector signal(Design design, const Matrix& features, const Vector& w) {
   return (features * w.asDiagonal()).array().sin().rowwise().sum();
 }
 
+double shape_of(const SimulateOptions& options, Index column) {
+  return options.shape > 0 ? options.shape : 0.5 * std::pow(2.0, static_cast<double>(column));
+}
+
+Matrix draw_features(Random& random, const SimulateOptions& options) {
+  if (options.design != Design::gamma) {
+    return random.gaussian(options.rows, options.dim_x + options.dim_z, options.mean);
+  }
+  Matrix values(options.rows, options.dim_z);
+  for (Index row = 0; row < values.rows(); ++row) {
+    for (Index column = 0; column < values.cols(); ++column) {
+      const double shape = shape_of(options, column);
+      values(row, column) = options.mean + random.gamma(shape);
+    }
+  }
+  return values;
+}
+
 /// Linked rows: features of both sides drawn together.
 Problem draw(Random& random, const SimulateOptions& options, const Vector& w) {
   Problem problem;
-  const Matrix features = random.gaussian(options.rows, options.dim_x + options.dim_z, options.mean);
+  const Matrix features = draw_features(random, options);
   problem.x = features.leftCols(options.dim_x);
   problem.z = features.rightCols(options.dim_z);
   problem.y = signal(options.design, features, w);
@@ -136,6 +170,7 @@ std::string truth_json(const Simulation& simulation) {
   truth["seed"] = options.seed;
   auto& said = truth["options"] = {{"n", options.rows},          {"dim_x", options.dim_x}, {"dim_z", options.dim_z},
                                    {"shuffle", options.shuffle}, {"noise", options.noise}, {"mean", options.mean}};
+  if (options.design == Design::gamma) said["shape"] = options.shape;
   said["snr"] = options.snr >= 0 ? nlohmann::ordered_json(options.snr) : nlohmann::ordered_json(nullptr);
   truth["version"] = version;
   return truth.dump(2) + "\n";
@@ -145,12 +180,16 @@ std::string truth_json(const Simulation& simulation) {
 
 SimulateOptions completed(SimulateOptions options) {
   const bool sensing = options.design == Design::sensing;
-  if (options.dim_x < 0) options.dim_x = sensing ? 0 : 2;
-  if (options.dim_z < 0) options.dim_z = sensing ? 5 : 3;
+  const bool gamma = options.design == Design::gamma;
+  if (options.dim_x < 0) options.dim_x = sensing || gamma ? 0 : 2;
+  if (options.dim_z < 0) options.dim_z = sensing ? 5 : gamma ? 4 : 3;
   if (options.shuffle < 0) options.shuffle = sensing ? 0.5 : 1.0;
   require(options.rows >= 2, "n", static_cast<double>(options.rows), "at least 2");
   require(options.dim_z >= 1, "dim-z", static_cast<double>(options.dim_z), "at least 1");
-  require(!sensing || options.dim_x == 0, "dim-x", static_cast<double>(options.dim_x), "0 for sensing");
+  require(!(sensing || gamma) || options.dim_x == 0, "dim-x", static_cast<double>(options.dim_x),
+          "0 for sensing and gamma");
+  require(std::isfinite(options.shape) && options.shape >= 0, "shape", options.shape, "at least 0");
+  require(gamma || options.shape == 0, "shape", options.shape, "left out except for gamma");
   require(options.shuffle <= 1, "shuffle", options.shuffle, "between 0 and 1");
   require(std::isfinite(options.noise) && options.noise >= 0, "noise", options.noise, "a variance of at least 0");
   require(options.snr < 0 || (options.snr > 0 && std::isfinite(options.snr)), "snr", options.snr, "> 0");

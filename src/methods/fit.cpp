@@ -108,6 +108,9 @@ Fit assemble(const MethodInput& input, Estimate estimate) {
   made.matched_share = matched_share(input.problem, links);
   made.compression_error = links.measured_error;
   if (estimate.solves_transport) require_accuracy(made, options.accuracy);
+  made.identifiable = std::move(estimate.identifiable);
+  made.choice = std::move(estimate.choice);
+  made.link_probabilities = std::move(estimate.link_probabilities);
   made.iterations = estimate.candidates.front().iterations;
   made.evaluations = estimate.evaluations;
   made.candidates = std::move(estimate.candidates);

@@ -26,6 +26,10 @@ struct Estimate {
   Vector std_errors{};  ///< Empty: the method has none; the note says why.
   std::string std_error_note = "not estimated: ordinary ones would ignore that the links are unknown";
 
+  Identifiability identifiable{};
+  std::string choice{};         ///< As in Fit.
+  Vector link_probabilities{};  ///< As in Fit.
+
   bool solves_transport = false;  ///< Its objective is the transport problem's, so the fit converged only if that did.
   double epsilon = 0;             ///< In the unit of the cost; 0: the options' value at the answer.
   double largest_cost = 0;        ///< What ε was relative to; 0: the largest cost at the answer.
@@ -52,5 +56,8 @@ Estimate estimate_rr(const MethodInput& input);
 Estimate estimate_rs(const MethodInput& input);
 Estimate estimate_sliced_gw(const MethodInput& input);
 Estimate estimate_sinkhorn_gw(const MethodInput& input);
+Estimate estimate_auto(const MethodInput& input);
+Estimate estimate_mixture(const MethodInput& input);
+Estimate estimate_entropic(const MethodInput& input);
 
 }  // namespace unshuffle

@@ -8,6 +8,13 @@ namespace unshuffle {
 namespace {
 
 constexpr std::array entries{
+    MethodEntry{{Method::automatic, "auto", "looks at the data, chooses one of the others and says why"},
+                estimate_auto},
+    MethodEntry{{Method::mixture, "mixture", "rows in order are linked rightly or not: estimates which, and how many"},
+                estimate_mixture},
+    MethodEntry{
+        {Method::entropic, "entropic", "maximum likelihood over all links, noise estimated, searched from many starts"},
+        estimate_entropic},
     MethodEntry{
         {Method::robot, "robot", "descent on the transport cost by its exact gradient; every row has a partner"},
         estimate_robot},

@@ -42,16 +42,21 @@ Json std_errors_of(const Fit& fit) {
   return object;
 }
 
+Json alternative_of(const Fit& fit, const Alternative& other) {
+  // JSON has no NaN; the writer turns it into null.
+  return {{"origin", other.origin},
+          {"gap_nats", other.gap},
+          {"objective", other.objective},
+          {"coefficients", coefficients_of(fit.names, other.parameters)},
+          {"intercept", intercept_of(fit.names, other.parameters)}};
+}
+
 Json identifiable_of(const Fit& fit) {
   Json alternatives = Json::array();
-  for (const Candidate& other : alternative_optima(fit)) {
-    alternatives.push_back({{"start", other.start},
-                            {"objective", other.objective},
-                            {"coefficients", coefficients_of(fit.names, other.parameters)},
-                            {"intercept", intercept_of(fit.names, other.parameters)}});
-  }
-  return {{"verdict", "not assessed"},
-          {"note", "this version does not judge identifiability; alternatives are other optima its starts ended in"},
+  for (const Alternative& other : alternatives_of(fit)) alternatives.push_back(alternative_of(fit, other));
+  return {{"verdict", name_of(fit.identifiable.verdict)},
+          {"reason", fit.identifiable.reason},
+          {"advice", fit.identifiable.advice},
           {"alternatives", alternatives}};
 }
 
@@ -60,6 +65,7 @@ Json body_of(const Fit& fit) {
   out["status"] = name_of(fit.status);
   out["message"] = fit.message;
   out["method"] = name_of(fit.method);
+  if (!fit.choice.empty()) out["choice"] = fit.choice;
   out["model"] = fit.model;
   out["coefficients"] = coefficients_of(fit.names, fit.parameters);
   out["intercept"] = intercept_of(fit.names, fit.parameters);

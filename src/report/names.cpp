@@ -1,4 +1,6 @@
 // Words for enumerations, and what the candidates of a fit amount to; shared by the text and the JSON report.
+#include <cmath>
+
 #include "unshuffle/report/json.hpp"
 
 namespace unshuffle {
@@ -33,11 +35,26 @@ const char* name_of(Fit::Status status) {
 
 bool is_intercept(const std::string& name) { return name == "intercept" || name.ends_with(":intercept"); }
 
-std::vector<Candidate> alternative_optima(const Fit& fit) {
+const char* name_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::identified:
+      return "identified";
+    case Verdict::weakly_identified:
+      return "weakly identified";
+    case Verdict::not_identifiable:
+      return "not identifiable";
+    case Verdict::not_assessed:
+      break;
+  }
+  return "not assessed";
+}
+
+std::vector<Alternative> alternatives_of(const Fit& fit) {
+  if (fit.identifiable.verdict != Verdict::not_assessed) return fit.identifiable.alternatives;
   // Two ends of the descent closer than this are the same optimum reached from two sides.
   constexpr double same = 1e-3;
   std::vector<Vector> seen{fit.parameters};
-  std::vector<Candidate> others;
+  std::vector<Alternative> others;
   for (const Candidate& candidate : fit.candidates) {
     if (!candidate.converged || candidate.parameters.size() != fit.parameters.size()) continue;
     bool known = false;
@@ -46,7 +63,7 @@ std::vector<Candidate> alternative_optima(const Fit& fit) {
     }
     if (known) continue;
     seen.push_back(candidate.parameters);
-    others.push_back(candidate);
+    others.push_back({candidate.parameters, std::nan(""), candidate.objective, candidate.start});
   }
   return others;
 }

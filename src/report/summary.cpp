@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 
 #include "unshuffle/report/json.hpp"
 
@@ -38,11 +39,30 @@ std::string coefficient_table(const Fit& fit) {
   return out;
 }
 
+/// Several lines, the later ones below the first one's text.
+std::string fact_in_lines(std::string_view label, const std::string& text) {
+  std::string out;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line); label = "") out += fact(label, line);
+  return out;
+}
+
 std::string identifiability(const Fit& fit) {
-  const auto others = alternative_optima(fit);
-  if (others.empty()) return "not assessed";
-  return fmt::format("not assessed; {} other {} found, the best with objective {:.6g}", others.size(),
-                     others.size() == 1 ? "optimum was" : "optima were", others.front().objective);
+  constexpr std::size_t shown = 3;
+  std::string out = name_of(fit.identifiable.verdict);
+  if (!fit.identifiable.reason.empty()) out += ": " + fit.identifiable.reason;
+  const auto others = alternatives_of(fit);
+  for (std::size_t k = 0; k < std::min(shown, others.size()); ++k) {
+    out += fmt::format("\nanother solution ({}), ", others[k].origin);
+    out += std::isnan(others[k].gap) ? fmt::format("objective {:.6g}:", others[k].objective)
+                                     : fmt::format("{:.1f} nats less likely:", others[k].gap);
+    for (std::size_t at = 0; at < fit.names.size(); ++at) {
+      out += fmt::format(" {} {:.4g}", fit.names[at], others[k].parameters[static_cast<Index>(at)]);
+    }
+  }
+  if (others.size() > shown) out += fmt::format("\nand {} more", others.size() - shown);
+  if (!fit.identifiable.advice.empty()) out += "\nadvice: " + fit.identifiable.advice;
+  return out;
 }
 
 }  // namespace
@@ -51,6 +71,7 @@ std::string Fit::summary() const {
   std::string out = fmt::format("{:^{}}\n", "Regression with lost row links", width);
   out += rule('=');
   out += fact("Method", fmt::format("{}, model {}, {} backend", name_of(method), model, name_of(backend)));
+  out += fact_in_lines("Chosen", choice);
   out += fact("Rows", fmt::format("{} responses, {} features", responses, features));
   out += rule('-');
   out += coefficient_table(*this);
@@ -62,7 +83,7 @@ std::string Fit::summary() const {
   out += fact("Objective", fmt::format("{:.8g} ({})", objective, objective_name));
   out += fact("Convergence", fmt::format("{}: {}", name_of(status), message));
   out += fact("Marginal error", fmt::format("{:.2g}", marginal_error));
-  out += fact("Identifiability", identifiability(*this));
+  out += fact_in_lines("Identifiability", identifiability(*this));
   out += fact("Starts", fmt::format("{}, {} iterations of the best, {} evaluations in all", candidates.size(),
                                     iterations, evaluations));
   out += fact("Time, memory", fmt::format("{:.3f} s, {:.0f} MB at the peak", seconds, peak_memory_mb));

@@ -85,8 +85,8 @@ class Case(unittest.TestCase):
 class Success(Case):
     def test_fit_prints_a_table_and_writes_what_it_was_asked_for(self):
         self.make_sample()
-        out = self.succeed("fit", "r.csv", "f.csv", "--response", "y", "--hint", "rows", "--out", "fit.json", "--pairs",
-                           "pairs.csv", "--trace", "trace.csv")
+        out = self.succeed("fit", "r.csv", "f.csv", "--response", "y", "--method", "robot", "--hint", "rows", "--out",
+                           "fit.json", "--pairs", "pairs.csv", "--trace", "trace.csv")
         for words in ("coef", "std err", "[0.025", "intercept", "Convergence", "Wrote fit.json"):
             self.assertIn(words, out)
         with open(self.path("fit.json")) as file:
@@ -116,12 +116,28 @@ class Success(Case):
     def test_json_is_printed_alone(self):
         self.make_sample()
         fit = json.loads(self.succeed("fit", "r.csv", "f.csv", "--response", "y", "--hint", "rows", "--json"))
-        self.assertEqual(fit["method"], "robot")
+        self.assertEqual(fit["method"], "auto")
+
+    def test_auto_says_what_it_chose_and_writes_link_probabilities(self):
+        self.make_sample()
+        out = self.succeed("fit", "r.csv", "f.csv", "--response", "y", "--hint", "rows", "--links", "links.csv")
+        self.assertIn("mixture: rows in order", out)
+        self.assertIn("Identifiability   identified", out)
+        self.assertEqual(len(read_rows(self.path("links.csv"))), 80)
+
+    def test_answers_the_data_cannot_tell_apart_end_with_exit_code_1(self):
+        self.succeed("simulate", "sensing", "--n", 300, "--dim-z", 2, "--shuffle", 1, "--seed", 1, "--out", "s")
+        done = self.run_here("fit", "s/responses.csv", "s/features.csv", "--response", "y", "--out", "fit.json")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("not identifiable", done.stdout)
+        self.assertIn("advice: give some known pairs", done.stdout)
+        with open(self.path("fit.json")) as file:
+            self.assertEqual(json.load(file)["identifiable"]["verdict"], "not identifiable")
 
     def test_every_method_writes_a_fit_that_predict_and_match_can_use(self):
         self.make_sample()
         self.write("known.csv", "response_row,feature_row\n" + "".join(f"{i},{i}\n" for i in range(80) if i % 3 > 0))
-        for method in ("am em hard-em ls oracle robot robot-robust robot-unrolled rr rs sinkhorn-gw sliced-gw").split():
+        for method in ("auto mixture am em hard-em ls oracle robot robot-robust robot-unrolled rr rs sinkhorn-gw sliced-gw").split():
             extra = {"rs": ("--rs-samples", 2000), "robot-unrolled": ("--unroll", 20, "--max-iterations", 3)}
             done = self.run_here("fit", "r.csv", "f.csv", "--response", "y", "--hint", "rows", "--method", method, "--known",
                                  "known.csv", "--out", "fit.json", "--json", *extra.get(method, ()))
@@ -322,7 +338,6 @@ class BadUsage(Case):
         self.refuse_fit("--model", "spline:x", says="spline:x")
 
     def test_what_this_version_does_not_have_is_refused(self):
-        self.refuse_fit("--method", "auto", says="auto")
         self.refuse_fit("--report", "report.html", says="--report")
 
     def test_missing_response(self):
@@ -350,6 +365,9 @@ class BadUsage(Case):
                     says="--repeat = 0 must be at least 1")
 
     def test_options_without_meaning_are_not_ignored(self):
+        self.refuse_fit("--method", "entropic", "--trace", "t.csv", says="--trace has a meaning with methods")
+        self.refuse_fit("--method", "robot", "--bootstrap", "9", says="--bootstrap has a meaning with --method auto")
+        self.refuse_fit("--method", "mixture", "--bootstrap", "1", says="--bootstrap = 1 must be 0 or at least 2")
         self.refuse_fit("--unmatched", "0.1", says="--unmatched has a meaning with --robust only")
         self.refuse_fit("--batch", "10", says="--batch has a meaning with --optimizer momentum or adam, or am --am-step gradient, only")
         self.refuse_fit("--rs-samples", "10", says="--rs-samples has a meaning with --method rs only")
@@ -483,7 +501,7 @@ class BadDisk(Case):
         self.make_sample(rows=20)
 
     def refuse_output(self, *options, says):
-        self.refuse(4, "fit", "r.csv", "f.csv", "--response", "y", "--hint", "rows", "--quiet", *options, says=says)
+        self.refuse(4, "fit", "r.csv", "f.csv", "--response", "y", "--method", "robot", "--hint", "rows", "--quiet", *options, says=says)
 
     def test_missing_output_folder(self):
         for option in ("--out", "--pairs", "--trace"):
@@ -526,7 +544,7 @@ class Cytometry(Case):
 
     def test_fcs_files_stand_wherever_tables_do(self):
         self.make_events()
-        self.succeed("fit", "s/responses.fcs", "s/features.fcs", "--response", "y", "--out", "fit.json")
+        self.succeed("fit", "s/responses.fcs", "s/features.fcs", "--response", "y", "--method", "robot", "--out", "fit.json")
         objectives = []
         for kind in ("csv", "fcs"):  # An FCS file holds single precision.
             done = self.succeed("gradient", "s/responses." + kind, "s/features." + kind, "--response", "y", "--at", "fit.json",

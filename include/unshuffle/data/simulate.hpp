@@ -13,6 +13,7 @@ enum class Design {
   sensing,    ///< Unlabelled sensing: y = z·w + noise; part of the rows of z are shuffled.
   linear,     ///< y = x·w_x + z·w_z + noise.
   nonlinear,  ///< y = Σ_k sin([x z]_k w_k) + noise.
+  gamma,      ///< y = z·w + noise, all rows shuffled; the features follow gamma laws of scale one.
 };
 
 struct SimulateOptions {
@@ -23,7 +24,8 @@ struct SimulateOptions {
   double shuffle = -1;  ///< Share of the rows of z permuted among themselves, in [0, 1]; -1: 0.5 for sensing, else 1.
   double noise = 0.1;   ///< Variance of the noise.
   double snr = -1;      ///< Signal variance over noise variance; sets `noise` when ≥ 0. Not for nonlinear.
-  double mean = 0;      ///< Of every feature; all have variance one.
+  double mean = 0;      ///< Of every feature, whose variance is one; gamma: added to every feature.
+  double shape = 0;     ///< gamma: of every feature's law; 0: 0.5, 1, 2, 4, ... one after the other.
   std::uint64_t seed = 0;
 };
 

@@ -26,6 +26,9 @@ enum class Method {
   rs,
   sliced_gw,
   sinkhorn_gw,
+  automatic,
+  mixture,
+  entropic,
 };
 
 /// How alternating minimisation moves w once rows are matched.
@@ -59,10 +62,11 @@ struct FitOptions {
       0;  ///< When larger than epsilon (same meaning): begin there and go down to epsilon by factors.
   Backend backend = Backend::automatic;
 
-  bool row_hint = false;   ///< Row i of D1 is probably linked with row i of D2; feeds the RANSAC start.
-  double unmatched = 0.2;  ///< robot_robust: fraction of either side that may stay unmatched.
-  double rho1 = -1;        ///< robot_robust: ‖μ̄-μ‖² ≤ rho1 on the simplex; overrides `unmatched` when ≥ 0.
-  double rho2 = -1;        ///< Likewise for the features.
+  bool row_hint = false;             ///< Row i of D1 is probably linked with row i of D2; feeds the RANSAC start.
+  bool row_order_unrelated = false;  ///< automatic: do not even look whether rows in order belong together.
+  double unmatched = 0.2;            ///< robot_robust: fraction of either side that may stay unmatched.
+  double rho1 = -1;  ///< robot_robust: ‖μ̄-μ‖² ≤ rho1 on the simplex; overrides `unmatched` when ≥ 0.
+  double rho2 = -1;  ///< Likewise for the features.
 
   StartKind start_kind = StartKind::automatic;
   Vector start;                    ///< For StartKind::user.
@@ -87,6 +91,8 @@ struct FitOptions {
   int gw_slices = 200;          ///< sliced_gw: directions tried.
   double gw_epsilon = 5e-3;     ///< sinkhorn_gw: smoothing, relative to the largest linearised cost of the first plan.
   int unroll = 200;             ///< robot_unrolled: Sinkhorn iterations that are differentiated through.
+
+  int bootstrap = 0;  ///< mixture, entropic: samples drawn from the fitted model for standard errors; 0: none.
 
   std::uint64_t seed = 0;
   int threads = 0;  ///< 0: all. Same answer for any number.
@@ -116,6 +122,24 @@ struct Candidate {
   std::string message;
 };
 
+/// Whether the data can tell the answer from others.
+enum class Verdict { not_assessed, identified, weakly_identified, not_identifiable };
+
+/// A solution that competes with the answer.
+struct Alternative {
+  Vector parameters;
+  double gap = 0;  ///< Nats by which it is less likely than the answer; NaN where the method has no likelihood.
+  double objective = 0;
+  std::string origin;  ///< The start it was reached from, or the symmetry that maps the answer to it.
+};
+
+struct Identifiability {
+  Verdict verdict = Verdict::not_assessed;
+  std::string reason;  ///< One sentence.
+  std::string advice;  ///< One sentence; empty when there is nothing to do.
+  std::vector<Alternative> alternatives;
+};
+
 struct Fit {
   enum class Status { converged, inner_not_converged, outer_not_converged, stopped };
   Status status = Status::converged;
@@ -139,8 +163,11 @@ struct Fit {
   double compression_error = 0;  ///< As measured on the final plan, see SoftLinks::measured_error.
   double noise_sd = 0;
   double matched_share = 0;
-  int iterations = 0;   ///< Outer iterations of the start that won.
-  int evaluations = 0;  ///< Hypergradients over all starts.
+  Identifiability identifiable;
+  std::string choice;         ///< What `auto` chose and why; empty for methods that were named.
+  Vector link_probabilities;  ///< mixture: that response i belongs to the feature row beside it; NaN: it has none.
+  int iterations = 0;         ///< Outer iterations of the start that won.
+  int evaluations = 0;        ///< Hypergradients over all starts.
   double seconds = 0;
   double peak_memory_mb = 0;
   std::uint64_t seed = 0;

@@ -59,7 +59,10 @@ struct SavedFit {
 [[nodiscard]] const char* name_of(Backend backend);
 [[nodiscard]] const char* name_of(Fit::Status status);
 
-/// Optima that other starts ended in and that differ from the best one, best first.
-[[nodiscard]] std::vector<Candidate> alternative_optima(const Fit& fit);
+[[nodiscard]] const char* name_of(Verdict verdict);
+
+/// Competing solutions: the judged ones, or where nothing was judged the optima that other starts ended in and that
+/// differ from the best one; best first.
+[[nodiscard]] std::vector<Alternative> alternatives_of(const Fit& fit);
 
 }  // namespace unshuffle

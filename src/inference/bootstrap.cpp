@@ -1,0 +1,48 @@
+#include "inference/bootstrap.hpp"
+
+#include <cmath>
+
+#include "inference/in_parallel.hpp"
+
+namespace unshuffle {
+
+Problem drawn_from(const Problem& problem, const Model& bound, const Vector& w, double noise_sd, const Links& links,
+                   RandomStream& random) {
+  Problem drawn = problem;
+  const LinkedRows rows = link(problem, bound, links.responses, links.features);
+  const Matrix f = predict_pairs(bound, rows.x, rows.z, w);
+  for (Index k = 0; k < links.size(); ++k) {
+    for (Index o = 0; o < f.cols(); ++o) {
+      drawn.y(links.responses[std::size_t(k)], o) = f(k, o) + noise_sd * random.normal();
+    }
+  }
+  return drawn;
+}
+
+Links random_links(const Problem& problem, RandomStream& random) {
+  Links links;
+  for (const Block& block : blocks_of(problem)) {
+    const auto count = static_cast<Index>(block.feature_rows.size());
+    std::vector<Index> order = block.feature_rows;
+    for (Index k = count - 1; k > 0; --k) std::swap(order[std::size_t(k)], order[std::size_t(random.below(k + 1))]);
+    for (std::size_t k = 0; k < block.response_rows.size(); ++k) {
+      links.responses.push_back(block.response_rows[k]);
+      links.features.push_back(order[k % order.size()]);
+    }
+  }
+  return links;
+}
+
+Vector spread_of_refits(int samples, const std::function<Vector(int)>& refit) {
+  std::vector<Vector> found(static_cast<std::size_t>(samples));
+  in_parallel(found.size(), [&](std::size_t k) { found[k] = refit(int(k)); });
+  Vector mean = Vector::Zero(found.front().size());
+  for (const Vector& w : found) mean += w / double(samples);
+  Vector squares = Vector::Zero(mean.size());
+  for (const Vector& w : found) squares += (w - mean).cwiseAbs2();
+  return (squares / std::max(1.0, double(samples - 1))).cwiseSqrt();
+}
+
+RandomStream bootstrap_stream(std::uint64_t seed, int k) { return {seed, (1ULL << 48U) + std::uint64_t(k)}; }
+
+}  // namespace unshuffle

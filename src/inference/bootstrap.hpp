@@ -1,0 +1,27 @@
+// Standard errors from samples drawn from the fitted model.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "fit/linked.hpp"
+#include "fit/random.hpp"
+#include "unshuffle/data/problem.hpp"
+#include "unshuffle/model/model.hpp"
+
+namespace unshuffle {
+
+/// y = f(x_i, z_j; w) + N(0, σ²) for every link (i, j); responses without a link keep what they have.
+[[nodiscard]] Problem drawn_from(const Problem& problem, const Model& bound, const Vector& w, double noise_sd,
+                                 const Links& links, RandomStream& random);
+
+/// Every response with a partner of its block drawn at random, no feature twice before all have been taken.
+[[nodiscard]] Links random_links(const Problem& problem, RandomStream& random);
+
+/// The standard deviation of refit(k) over k < samples, on all threads.
+[[nodiscard]] Vector spread_of_refits(int samples, const std::function<Vector(int)>& refit);
+
+/// The random numbers of sample k.
+[[nodiscard]] RandomStream bootstrap_stream(std::uint64_t seed, int k);
+
+}  // namespace unshuffle

@@ -1,0 +1,67 @@
+#include "inference/calibration.hpp"
+
+#include <Eigen/Cholesky>
+#include <cmath>
+
+#include "inference/bootstrap.hpp"
+#include "inference/in_parallel.hpp"
+
+namespace unshuffle {
+
+// N is close to minus the log-likelihood but not the same, so its gradient g(y; θ) need not have mean zero at the
+// truth. Under the model its mean can be had to any accuracy by drawing samples: b(θ) = E_θ g(y*; θ). The root of
+//   g(y; θ) - b(θ) = 0
+// is consistent whatever N left out. b changes slowly with θ: it is drawn at the optimum, taken off as a tilt b·θ, the
+// optimum is followed, and that again. With H the Hessian of N and V the covariance of the drawn gradients, the root
+// has covariance H⁻¹ V H⁻¹ (1 + 1/samples).
+namespace {
+
+constexpr int samples = 48;
+constexpr int rounds = 2;
+constexpr std::uint64_t calibration_streams = 1ULL << 49U;
+
+/// One drawn gradient per column.
+Matrix drawn_gradients(const Problem& problem, const Model& bound, const EvaluatorOptions& options, const Optimum& at,
+                       std::uint64_t seed) {
+  Matrix gradients(at.parameters.size() + 1, samples);
+  in_parallel(samples, [&](std::size_t k) {
+    // The same numbers in every round, so that rounds differ by θ only.
+    RandomStream random(seed, calibration_streams + k);
+    const Links links = random_links(problem, random);
+    const Problem drawn = drawn_from(problem, bound, at.parameters, std::sqrt(at.epsilon / 2), links, random);
+    gradients.col(Index(k)) = LinkLikelihood(drawn, bound, options).at(at.theta(), false).gradient;
+  });
+  return gradients;
+}
+
+Matrix sandwich(const Matrix& information, const Matrix& gradients) {
+  const Eigen::LLT<Matrix> factor(information);
+  if (factor.info() != Eigen::Success) return {};
+  const Matrix centred = gradients.colwise() - gradients.rowwise().mean();
+  const Matrix half = factor.solve(centred);
+  const double scale = (1 + 1.0 / samples) / (samples - 1);
+  const Index p = information.rows() - 1;
+  return (half * half.transpose() * scale).topLeftCorner(p, p);
+}
+
+}  // namespace
+
+Calibrated calibrated(const Problem& problem, const Model& bound, const EvaluatorOptions& options, const Optimum& from,
+                      std::uint64_t seed) {
+  Calibrated made{from, {}};
+  LinkLikelihood likelihood(problem, bound, options);
+  Matrix gradients;
+  for (int round = 0; round < rounds; ++round) {
+    gradients = drawn_gradients(problem, bound, options, made.optimum, seed);
+    likelihood.set_tilt(gradients.rowwise().mean());
+    const Optimum next =
+        most_likely_near(likelihood, problem, bound, made.optimum.parameters, made.optimum.epsilon, 30);
+    if (!next.parameters.allFinite()) break;
+    made.optimum = next;
+  }
+  made.covariance = sandwich(likelihood.information(made.optimum.theta()), gradients);
+  made.optimum.nats = from.nats;
+  return made;
+}
+
+}  // namespace unshuffle

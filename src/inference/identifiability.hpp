@@ -1,0 +1,35 @@
+// Whether the data can tell the answer from others, and if not, why.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "inference/mixture.hpp"
+#include "inference/search.hpp"
+#include "unshuffle/fit/fit.hpp"
+
+namespace unshuffle {
+
+/// A linear map of the features under which their distribution does not change, as far as the rows can tell; it maps
+/// the answer to parameters that predict other values with the same distribution.
+struct Symmetry {
+  std::string name;  ///< "exchange of z1 and z2", "sign of z3".
+  Vector parameters;
+};
+
+/// Exchanges of feature columns with the same distribution and sign changes (around the mean) of symmetric ones that
+/// leave the distribution of the predictions at w where they are. For one output and models linear in w; else empty.
+[[nodiscard]] std::vector<Symmetry> symmetries_of(const Problem& problem, const Model& bound, const Vector& w);
+
+/// Feature columns that are jointly Gaussian as far as skewness and kurtosis tell (Mardia 1970): their coefficients can
+/// be rotated into each other.
+[[nodiscard]] std::vector<Index> gaussian_columns(const Matrix& z);
+
+/// Of a search. `covariance` is that of the parameters, empty when the likelihood is not curved at the answer.
+[[nodiscard]] Identifiability judge(const SearchResult& found, const std::vector<Symmetry>& symmetries,
+                                    const Problem& problem, const Model& bound, const Matrix& covariance);
+
+/// Of rows whose order is a hint.
+[[nodiscard]] Identifiability judge(const MixtureFit& fit, const CandidateLinks& links, const Model& bound);
+
+}  // namespace unshuffle

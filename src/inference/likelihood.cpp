@@ -1,0 +1,169 @@
+#include "inference/likelihood.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include "fit/starts.hpp"
+
+namespace unshuffle {
+
+// Given w, response i is s_π(i) + noise with s = f(·; w), noise N(0, σ²) and π any of the n! permutations, all equally
+// likely:
+//   p(y) = (1/n!) Σ_π Π_i φ_σ(y_i - s_π(i)) = perm(K)/n!,    K_ij = φ_σ(y_i - s_j) = exp(-C_ij/ε)/√(πε),   ε = 2σ².
+// Let Γ be the plan of <C,Γ> + ε KL(Γ | μ⊗ν), and B = nΓ, which is K with rows and columns scaled to sum to one:
+// B_ij = n K_ij e^{(ξ_i+ζ_j)/ε} √(πε)/n². As scaling a row scales the permanent,
+//   perm(K) = perm(B) · n^n (πε)^{-n/2} exp(-Σ(ξ_i+ζ_i)/ε),   and   n(<C,Γ> + ε KL) = Σ_i ξ_i + Σ_j ζ_j,
+// so that, with the entropic value OT = <C,Γ> + ε KL(Γ | μ⊗ν),
+//   -log p = n OT/ε + (n/2) log(πε) - log(perm(B) n^n/n!).
+// The last term, D = log(perm(B) n^n/n!), lies between 0 (van der Waerden: all B_ij equal) and about n (B a
+// permutation). Where every row has many partners, D = -½ Σ log(1-λ²) over the singular values λ < 1 of B. There B
+// smooths by a Gaussian of variance σ², so λ² = exp(-σ²k²) for waves k, of which a stretch of length L has L dk/2π:
+//   D = -(L/4π) ∫ log(1 - exp(-σ²k²)) dk = L ζ(3/2)/(4√π σ) = κ/√ε,     κ = L ζ(3/2) √2/(4√π).
+// It hardly changes with w, as every w that fits gives s about the same distribution, but it does with ε, which without
+// it would come out too large. With L the range that holds all but a few of the responses, and kept below n,
+//   N(w, ε) = n OT/ε + (n/2) log(πε) - D(ε),      D = n x/(1+x),   x = κ/(n√ε).
+// What is left of the error is taken out by simulation (calibrated()). By the envelope theorem the plan need not be
+// differentiated:
+//   ∂N/∂w = (n/ε) Σ Γ_ij ∂C_ij/∂w,     ∂N/∂(log ε) = -n<C,Γ>/ε + n/2 - dD/d(log ε).
+// Groups add up; o outputs count n·o numbers and have no D; for n ≠ m the responses are taken as drawn evenly from the
+// features. The evaluator's value is against counting instead of μ⊗ν, which the constant takes back.
+namespace {
+
+double kappa_of(const Problem& problem, const Block& block) {
+  constexpr double zeta = 2.6123753486854883;  // ζ(3/2)
+  constexpr std::size_t beyond = 10;           // rows at either end that are not counted as part of a dense stretch
+  std::vector<double> y;
+  for (const Index row : block.response_rows) y.push_back(problem.y(row, 0));
+  std::sort(y.begin(), y.end());
+  const std::size_t cut = std::min(beyond, y.size() / 10);
+  const double range = y[y.size() - 1 - cut] - y[cut];
+  return range * zeta * std::numbers::sqrt2 / (4 * std::sqrt(std::numbers::pi));
+}
+
+}  // namespace
+
+LinkLikelihood::LinkLikelihood(const Problem& problem, const Model& bound, EvaluatorOptions options)
+    : evaluator_(problem, bound, [&] {
+        options.objective = Objective::entropic;
+        options.epsilon = {.value = 1, .relative = false};
+        return options;
+      }()) {
+  const auto entropy = [](const Vector& weights, const std::vector<Index>& rows) {
+    const Vector some = weights(rows);
+    const double total = some.sum();
+    return -some.unaryExpr([&](double a) { return a > 0 ? a / total * std::log(a / total) : 0.0; }).sum();
+  };
+  const auto rows = static_cast<double>(problem.responses());
+  for (const Block& block : blocks_of(problem)) {
+    numbers_ += rows * block.share * double(problem.outputs());
+    if (problem.outputs() == 1) blocks_.push_back({rows * block.share, kappa_of(problem, block)});
+    constant_ += rows * block.share *
+                 (1 + entropy(problem.response_weights, block.response_rows) +
+                  entropy(problem.feature_weights, block.feature_rows));
+  }
+  const double variance = (problem.y.rowwise() - problem.y.colwise().mean()).squaredNorm() / double(problem.y.size());
+  floor_ = std::log(2e-8 * std::max(variance, std::numeric_limits<double>::min()));
+}
+
+// D and its derivative in log ε; x falls by half a unit of log x per unit of log ε.
+std::array<double, 2> LinkLikelihood::link_entropy(double epsilon) const {
+  std::array<double, 2> sum{};
+  for (const auto& [rows, kappa] : blocks_) {
+    const double x = kappa / (rows * std::sqrt(epsilon));
+    const double once = 1 / (1 + x);
+    sum[0] += rows * x * once;
+    sum[1] -= 0.5 * rows * x * once * once;
+  }
+  return sum;
+}
+
+Sample LinkLikelihood::evaluate(const Vector& w, double log_epsilon, bool with_hessian) {
+  const double epsilon = std::exp(std::max(log_epsilon, floor_));
+  evaluator_.set_epsilon(epsilon);
+  const Evaluation here = evaluator_.evaluate(w, with_hessian);
+  ++evaluations_;
+  Sample sample;
+  const std::array<double, 2> links = link_entropy(epsilon);
+  sample.value =
+      here.objective / epsilon + constant_ + 0.5 * numbers_ * std::log(std::numbers::pi * epsilon) - links[0];
+  sample.gradient.resize(w.size() + 1);
+  sample.gradient.head(w.size()) = here.gradient / epsilon;
+  sample.gradient(w.size()) = log_epsilon < floor_ ? 0.0 : 0.5 * numbers_ - here.transport_cost / epsilon - links[1];
+  if (tilt_.size() > 0) {
+    Vector theta(w.size() + 1);
+    theta << w, log_epsilon;
+    sample.value -= tilt_.dot(theta);
+    sample.gradient -= tilt_;
+  }
+  if (with_hessian) {
+    sample.hessian = Matrix::Zero(w.size() + 1, w.size() + 1);
+    sample.hessian.topLeftCorner(w.size(), w.size()) = here.hessian / epsilon;
+  }
+  return sample;
+}
+
+namespace {
+
+constexpr double log_epsilon_step = 1e-3;
+
+void set_last_column(Matrix& hessian, const Vector& column) {
+  const Index last = hessian.rows() - 1;
+  hessian.col(last) = column;
+  hessian.row(last) = column;
+}
+
+}  // namespace
+
+Sample LinkLikelihood::at(const Vector& theta, bool with_hessian) {
+  const Index p = theta.size() - 1;
+  const Vector w = theta.head(p);
+  if (!with_hessian) return evaluate(w, theta(p), false);
+  const Sample beyond = evaluate(w, theta(p) + log_epsilon_step, false);
+  Sample here = evaluate(w, theta(p), true);
+  set_last_column(here.hessian, (beyond.gradient - here.gradient) / log_epsilon_step);
+  return here;
+}
+
+Matrix LinkLikelihood::information(const Vector& theta) {
+  const Index p = theta.size() - 1;
+  const Vector w = theta.head(p);
+  const Sample above = evaluate(w, theta(p) + log_epsilon_step, false);
+  const Sample below = evaluate(w, theta(p) - log_epsilon_step, false);
+  Sample here = evaluate(w, theta(p), true);
+  set_last_column(here.hessian, (above.gradient - below.gradient) / (2 * log_epsilon_step));
+  return here.hessian;
+}
+
+Vector Optimum::theta() const {
+  Vector made(parameters.size() + 1);
+  made << parameters, std::log(epsilon);
+  return made;
+}
+
+// Descents run in units in which one step of a coefficient changes predictions about as much as y varies.
+Optimum most_likely_near(LinkLikelihood& likelihood, const Problem& problem, const Model& bound, const Vector& w,
+                         double epsilon, int max_iterations) {
+  const Index p = w.size();
+  Vector origin(p + 1);
+  origin << w, std::log(epsilon);
+  Vector unit = Vector::Ones(p + 1);
+  unit.head(p) = natural_steps(problem, bound, w);
+  const SmoothFunction f = [&](const Vector& u, bool with_hessian) {
+    Sample sample = likelihood.at(origin + unit.cwiseProduct(u), with_hessian);
+    sample.gradient.array() *= unit.array();
+    if (with_hessian) sample.hessian = unit.asDiagonal() * sample.hessian * unit.asDiagonal();
+    return sample;
+  };
+  StopRule stop;
+  stop.max_iterations = max_iterations;
+  stop.gradient_tolerance = 1e-6 * double(problem.responses());
+  const Watch watch = [](int, const Sample&, double) { return true; };
+  const Vector start = Vector::Zero(p + 1);
+  const Minimum found = likelihood.has_hessian() ? trust_region(f, start, stop, watch) : lbfgs(f, start, stop, watch);
+  const Vector theta = origin + unit.cwiseProduct(found.at);
+  return {theta.head(p), std::exp(theta(p)), found.value, found.converged, found.iterations, found.message};
+}
+
+}  // namespace unshuffle

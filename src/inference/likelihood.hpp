@@ -1,0 +1,64 @@
+// How likely the responses are when nothing is known of the links.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "fit/optimiser.hpp"
+#include "unshuffle/gradient/evaluator.hpp"
+
+namespace unshuffle {
+
+/// Minus the log-likelihood of (w, σ²), in nats; the derivation stands in likelihood.cpp. θ = (w, log ε) with ε = 2σ².
+class LinkLikelihood {
+ public:
+  /// Both must outlive it; `problem` is completed(), `bound` bound to it. Of the options, objective and ε are set here.
+  LinkLikelihood(const Problem& problem, const Model& bound, EvaluatorOptions options);
+
+  /// Value and gradient; the Hessian is exact in w and by a difference in log ε (sorted backend only).
+  Sample at(const Vector& theta, bool with_hessian);
+
+  /// The Hessian with central differences in log ε: the observed information.
+  Matrix information(const Vector& theta);
+
+  /// Subtracts tilt·θ from the value; see calibrated().
+  void set_tilt(Vector tilt) { tilt_ = std::move(tilt); }
+
+  [[nodiscard]] int evaluations() const { return evaluations_; }
+  [[nodiscard]] bool has_hessian() const { return evaluator_.backend() == Backend::sorted; }
+
+ private:
+  Sample evaluate(const Vector& w, double log_epsilon, bool with_hessian);
+  [[nodiscard]] std::array<double, 2> link_entropy(double epsilon) const;
+
+  struct DenseStretch {
+    double rows;
+    double kappa;
+  };
+
+  Evaluator evaluator_;
+  std::vector<DenseStretch> blocks_;
+  Vector tilt_;
+  double numbers_ = 0;   ///< Responses times outputs that take part.
+  double constant_ = 0;  ///< What makes the value a log-density.
+  double floor_ = 0;     ///< Smallest log ε that is looked at.
+  int evaluations_ = 0;
+};
+
+/// Where a descent on the likelihood ended.
+struct Optimum {
+  Vector parameters;
+  double epsilon = 0;
+  double nats = 0;  ///< Minus the log-likelihood.
+  bool converged = false;
+  int iterations = 0;
+  std::string message;
+
+  [[nodiscard]] Vector theta() const;
+};
+
+/// Trust-region Newton from (w, ε) where the Hessian is to be had, else L-BFGS.
+[[nodiscard]] Optimum most_likely_near(LinkLikelihood& likelihood, const Problem& problem, const Model& bound,
+                                       const Vector& w, double epsilon, int max_iterations);
+
+}  // namespace unshuffle

@@ -1,0 +1,254 @@
+#include "inference/mixture.hpp"
+
+#include <Eigen/QR>
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+
+#include "fit/random.hpp"
+#include "fit/ransac.hpp"
+
+namespace unshuffle {
+
+// Link i is right with probability 1-α, and then y_i ~ N(f_i, σ²I); else y_i belongs to some other row and is drawn
+// from what responses look like when the features say nothing, q(y_i - g(x_i)): the density of t = y - g(x; w), the
+// part of y that x does not explain, by a kernel estimate (Slawski, Diao & Ben-David 2021 take the marginal of y, which
+// is this without x). With r_i = y_i - f_i and φ the normal density,
+//   E:  π_i = (1-α) φ_σ(r_i) / ((1-α) φ_σ(r_i) + α q_i)
+//   M:  w by least squares with weights π,   σ² = Σ π|r|² / (o Σπ),   α = 1 - mean π.
+// q is kept during a round of EM and renewed when x has coefficients that moved it.
+namespace {
+
+/// A Gaussian kernel estimate on at most a few hundred centres, with Silverman's bandwidth per output.
+class KernelDensity {
+ public:
+  KernelDensity(const Matrix& values, std::uint64_t seed) {
+    constexpr Index most_centres = 400;
+    RandomStream random(seed, 1ULL << 47U);
+    const std::vector<Index> chosen = sample_rows(values.rows(), std::min(most_centres, values.rows()), random);
+    const auto o = static_cast<double>(values.cols());
+    const double shrink = std::pow(4 / ((o + 2) * double(chosen.size())), 1 / (o + 4));
+    bandwidth_ = ((values.rowwise() - values.colwise().mean()).colwise().squaredNorm() / double(values.rows()))
+                     .cwiseSqrt()
+                     .transpose() *
+                 shrink;
+    bandwidth_ = bandwidth_.unaryExpr([](double h) { return h > 0 ? h : 1.0; });
+    centres_ = values(chosen, Eigen::all) * bandwidth_.cwiseInverse().asDiagonal();
+    log_unit_ =
+        -0.5 * o * std::log(2 * std::numbers::pi) - bandwidth_.array().log().sum() - std::log(double(chosen.size()));
+  }
+
+  [[nodiscard]] Vector log_at(const Matrix& values) const {
+    const Matrix scaled = values * bandwidth_.cwiseInverse().asDiagonal();
+    Vector logs(values.rows());
+#pragma omp parallel for schedule(static)
+    for (Index i = 0; i < values.rows(); ++i) {
+      const Vector squares = (centres_.rowwise() - scaled.row(i)).rowwise().squaredNorm();
+      const double least = squares.minCoeff();
+      logs(i) = log_unit_ - 0.5 * least + std::log((-0.5 * (squares.array() - least)).exp().sum());
+    }
+    return logs;
+  }
+
+ private:
+  Matrix centres_;
+  Vector bandwidth_;
+  double log_unit_ = 0;
+};
+
+class Mixture {
+ public:
+  Mixture(const Model& bound, const CandidateLinks& links, const MixtureOptions& options)
+      : bound_(bound),
+        links_(links),
+        options_(options),
+        weights_(links.weights.size() > 0 ? links.weights : Vector::Ones(links.rows.size())),
+        outputs_(static_cast<double>(links.rows.y.cols())) {
+    const Matrix& y = links.rows.y;
+    noise_floor_ = 1e-12 * (y.rowwise() - y.colwise().mean()).squaredNorm() / double(y.size()) + 1e-300;
+  }
+
+  MixtureFit run(const Vector& start) {
+    fit_.parameters = start;
+    const Matrix r = residuals(bound_, links_.rows, start);
+    // The better half tells the noise; half of the links are taken to be right.
+    std::vector<double> squares(std::size_t(r.rows()));
+    for (Index i = 0; i < r.rows(); ++i) squares[std::size_t(i)] = r.row(i).squaredNorm();
+    std::nth_element(squares.begin(), squares.begin() + long(squares.size() / 2), squares.end());
+    fit_.noise_variance = std::max(noise_floor_, squares[squares.size() / 2] / outputs_);
+    fit_.mismatch_rate = 0.5;
+    const int rounds = links_.rows.x.cols() > 0 && bound_.additive() != nullptr ? 4 : 1;
+    for (int round = 0; round < rounds; ++round) {
+      renew_density();
+      iterate();
+    }
+    finish();
+    return fit_;
+  }
+
+ private:
+  void renew_density() {
+    Matrix t = links_.rows.y;
+    if (links_.rows.x.cols() > 0 && bound_.additive() != nullptr) {
+      t -= bound_.additive()->part(Side::response, links_.rows.x, fit_.parameters);
+    }
+    log_other_ = KernelDensity(t, options_.seed).log_at(t);
+  }
+
+  /// Posterior of every link; returns the log-likelihood.
+  double expect(const Matrix& r) {
+    const double log_unit = -0.5 * outputs_ * std::log(2 * std::numbers::pi * fit_.noise_variance);
+    fit_.link_probability.resize(r.rows());
+    double sum = 0;
+    for (Index i = 0; i < r.rows(); ++i) {
+      const double right = log_unit - 0.5 * r.row(i).squaredNorm() / fit_.noise_variance;
+      if (i < links_.known) {
+        fit_.link_probability(i) = 1;
+        sum += weights_(i) * right;
+        continue;
+      }
+      const double a = std::log1p(-fit_.mismatch_rate) + right;
+      const double b = std::log(fit_.mismatch_rate) + log_other_(i);
+      const double top = std::max(a, b);
+      const double both = top + std::log(std::exp(a - top) + std::exp(b - top));
+      fit_.link_probability(i) = std::exp(a - both);
+      sum += weights_(i) * both;
+    }
+    return sum;
+  }
+
+  void maximise() {
+    const Vector weights = fit_.link_probability.cwiseProduct(weights_);
+    const LeastSquares solved = least_squares(bound_, links_.rows, fit_.parameters, weights, 5);
+    fit_.parameters = solved.parameters;
+    fit_.noise_variance =
+        std::max(noise_floor_, solved.squares / std::max(outputs_ * weights.sum(), std::numeric_limits<double>::min()));
+    const Index open = links_.rows.size() - links_.known;
+    if (open == 0) return;
+    const double right = weights.tail(open).sum() / weights_.tail(open).sum();
+    fit_.mismatch_rate = std::clamp(1 - right, 1e-9, 1 - 1e-9);
+  }
+
+  void iterate() {
+    double last = expect(residuals(bound_, links_.rows, fit_.parameters));
+    fit_.converged = false;
+    for (int step = 0; step < options_.max_iterations && !fit_.converged; ++step) {
+      maximise();
+      fit_.log_likelihood = expect(residuals(bound_, links_.rows, fit_.parameters));
+      ++fit_.iterations;
+      fit_.converged = std::abs(fit_.log_likelihood - last) <= options_.tolerance * double(links_.rows.size());
+      last = fit_.log_likelihood;
+    }
+  }
+
+  // With θ = (w, log σ², logit(1-α)) the complete-data score of a link that is right, less that of one that is not, is
+  //   d_i = (J_iᵀ r_i/σ², |r_i|²/(2σ²) - o/2, 1),
+  // the observed score is π_i d_i less (0, 0, 1-α), and the observed information is by Louis (1982)
+  //   I = Σ π_i D_i + α(1-α) e eᵀ - π_i (1-π_i) d_i d_iᵀ,   D_i = [JᵀJ/σ², Jᵀr/σ²; ·, |r|²/(2σ²)].
+  // The sandwich I⁻¹ (Σ score scoreᵀ) I⁻¹ stays right when noise or q are not as assumed.
+  void finish() {
+    const Index n = links_.rows.size();
+    const Index p = fit_.parameters.size();
+    const double o = outputs_;
+    const Matrix r = residuals(bound_, links_.rows, fit_.parameters);
+    const Matrix jacobian = linked_jacobian(bound_, links_.rows, fit_.parameters);
+    Matrix information = Matrix::Zero(p + 2, p + 2);
+    Matrix squares = Matrix::Zero(p + 2, p + 2);
+    Vector difference(p + 2);
+    for (Index i = 0; i < n; ++i) {
+      const bool open = i >= links_.known;
+      const double right = fit_.link_probability(i);
+      Vector pulled = Vector::Zero(p);
+      Matrix gram = Matrix::Zero(p, p);
+      for (Index k = 0; k < r.cols(); ++k) {
+        const auto row = jacobian.row(k * n + i);
+        pulled += row.transpose() * r(i, k) / fit_.noise_variance;
+        gram.noalias() += row.transpose() * row / fit_.noise_variance;
+      }
+      const double spread = 0.5 * r.row(i).squaredNorm() / fit_.noise_variance;
+      difference << pulled, spread - 0.5 * o, open ? 1.0 : 0.0;
+      const double v = weights_(i);
+      information.topLeftCorner(p, p) += v * right * gram;
+      information.col(p).head(p) += v * right * pulled;
+      information.row(p).head(p) += v * right * pulled.transpose();
+      information(p, p) += v * right * spread;
+      if (open) information(p + 1, p + 1) += v * fit_.mismatch_rate * (1 - fit_.mismatch_rate);
+      information -= v * right * (1 - right) * difference * difference.transpose();
+      Vector score = right * difference;
+      if (open) score(p + 1) -= 1 - fit_.mismatch_rate;
+      squares += v * v * score * score.transpose();
+    }
+    if (links_.known == n) information(p + 1, p + 1) = 1;
+    const Matrix inverse = information.completeOrthogonalDecomposition().pseudoInverse();
+    fit_.model_covariance = inverse.topLeftCorner(p, p);
+    fit_.covariance = (inverse * squares * inverse).topLeftCorner(p, p);
+    fit_.gain = fit_.log_likelihood - weights_.dot(log_other_);
+  }
+
+  const Model& bound_;
+  const CandidateLinks& links_;
+  const MixtureOptions& options_;
+  Vector weights_;
+  Vector log_other_;
+  double outputs_;
+  double noise_floor_;
+  MixtureFit fit_;
+};
+
+/// Least squares on rows of which a share is linked at random finds about 1 - share of the slope: undo that.
+Vector stretched(const Model& bound, const LinkedRows& rows, const Vector& w, double factor) {
+  LinkedRows wanted = rows;
+  const Matrix f = predict_pairs(bound, rows.x, rows.z, w);
+  const Eigen::RowVectorXd mean = f.colwise().mean();
+  wanted.y = (factor * (f.rowwise() - mean)).rowwise() + rows.y.colwise().mean();
+  return least_squares(bound, wanted, w).parameters;
+}
+
+/// Least squares on the half that fits best, again and again (concentration steps of least trimmed squares).
+Vector concentrated(const Model& bound, const LinkedRows& rows, Vector w) {
+  const Index half = std::max(rows.size() / 2, std::min(rows.size(), 2 * w.size()));
+  std::vector<Index> order(std::size_t(rows.size()));
+  for (int step = 0; step < 20; ++step) {
+    const Vector squares = residuals(bound, rows, w).rowwise().squaredNorm();
+    std::iota(order.begin(), order.end(), Index{0});
+    std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) { return squares(a) < squares(b); });
+    Vector weights = Vector::Zero(rows.size());
+    for (Index k = 0; k < half; ++k) weights(order[std::size_t(k)]) = 1;
+    const Vector next = least_squares(bound, rows, w, weights).parameters;
+    if ((next - w).norm() <= 1e-9 * w.norm()) break;
+    w = next;
+  }
+  return w;
+}
+
+}  // namespace
+
+MixtureFit fit_mixture(const Model& bound, const CandidateLinks& links, const Vector& start,
+                       const MixtureOptions& options) {
+  return Mixture(bound, links, options).run(start);
+}
+
+MixtureFit fit_mixture_from_all(const Model& bound, const CandidateLinks& links, const LeastSquares& linked,
+                                const MixtureOptions& options) {
+  constexpr Index few_parameters = 8;
+  std::vector<Vector> starts{linked.parameters, concentrated(bound, links.rows, linked.parameters)};
+  if (bound.linear_in_parameters()) {
+    for (const double factor : {1.5, 3.0}) starts.push_back(stretched(bound, links.rows, linked.parameters, factor));
+  }
+  if (bound.parameters() <= few_parameters) {
+    starts.push_back(ransac(bound, links.rows, RandomStream(options.seed, 0)).parameters);
+  }
+  // A few steps tell the starts apart; only the best is taken to the end.
+  MixtureOptions brief = options;
+  brief.max_iterations = std::min(25, options.max_iterations);
+  MixtureFit best;
+  for (const Vector& start : starts) {
+    if (!start.allFinite()) continue;
+    MixtureFit tried = fit_mixture(bound, links, start, brief);
+    if (best.parameters.size() == 0 || tried.log_likelihood > best.log_likelihood) best = std::move(tried);
+  }
+  return best.converged ? best : fit_mixture(bound, links, best.parameters, options);
+}
+
+}  // namespace unshuffle

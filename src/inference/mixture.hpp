@@ -1,0 +1,46 @@
+// Rows in an order that is partly right: which of them are linked, how many, and what that says of w.
+#pragma once
+
+#include <cstdint>
+
+#include "fit/linked.hpp"
+#include "unshuffle/data/problem.hpp"
+
+namespace unshuffle {
+
+struct MixtureFit {
+  Vector parameters;
+  double noise_variance = 0;  ///< σ², per output.
+  double mismatch_rate = 0;   ///< α, of the links that are not known.
+  Vector link_probability;    ///< Per link; 1 for known ones.
+  double log_likelihood = 0;  ///< In nats.
+  double gain = 0;            ///< Nats over the same rows with no link right.
+  Matrix covariance;          ///< Sandwich, of `parameters`.
+  Matrix model_covariance;    ///< Inverse observed information, of `parameters`.
+  int iterations = 0;
+  bool converged = false;
+};
+
+struct MixtureOptions {
+  int max_iterations = 500;
+  double tolerance = 1e-8;  ///< Relative change of the log-likelihood per row that ends the iteration.
+  std::uint64_t seed = 0;
+};
+
+/// The candidate links with `known` certain ones in front, and a weight per link (empty: all one).
+struct CandidateLinks {
+  LinkedRows rows;
+  Index known = 0;
+  Vector weights{};
+};
+
+/// EM from `start`.
+[[nodiscard]] MixtureFit fit_mixture(const Model& bound, const CandidateLinks& links, const Vector& start,
+                                     const MixtureOptions& options = {});
+
+/// EM from least squares, from least squares stretched to undo what wrong links take away, from its best-fitting half
+/// and, for few parameters, from a consensus; the most likely of them.
+[[nodiscard]] MixtureFit fit_mixture_from_all(const Model& bound, const CandidateLinks& links,
+                                              const LeastSquares& linked, const MixtureOptions& options = {});
+
+}  // namespace unshuffle

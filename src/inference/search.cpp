@@ -1,0 +1,271 @@
+#include "inference/search.hpp"
+
+#include <Eigen/Eigenvalues>
+#include <algorithm>
+#include <cmath>
+
+#include "fit/batch.hpp"
+#include "fit/linked.hpp"
+#include "fit/starts.hpp"
+#include "inference/distance.hpp"
+#include "inference/in_parallel.hpp"
+#include "inference/moments.hpp"
+#include "unshuffle/fit/assignment.hpp"
+
+namespace unshuffle {
+
+namespace {
+
+constexpr Index sample_size = 3000;  // rows of either side on which starts are tried
+constexpr int most_starts = 48;      // tried, when the best optimum does not recur
+constexpr int round_size = 8;        // tried before looking whether it did
+constexpr int fewest_rounds = 3;
+constexpr int recurrences = 3;  // of the best optimum that end the search
+constexpr int moment_tries = 800;
+constexpr std::size_t moment_limit = 32;  // moment solutions tried
+constexpr int alternations = 16;          // sorted alternations tried
+constexpr int sample_iterations = 30;
+constexpr int full_iterations = 60;
+constexpr std::size_t refined_limit = 8;   // optima of the sample looked at on all rows
+constexpr std::size_t direct_limit = 12;   // moment solutions looked at on all rows whatever the sample says
+constexpr std::size_t finished_limit = 6;  // of those, optima taken to the end
+constexpr int brief_iterations = 6;        // on all rows, before that choice
+constexpr double hopeless_gap = 40;        // nats behind on the sample beyond which an optimum is given up
+
+constexpr const char* moments_kind = "moments";
+
+constexpr std::uint64_t sample_stream = 1ULL << 45U;
+constexpr std::uint64_t alternation_stream = 1ULL << 46U;
+
+double variance_of(const Matrix& y) { return (y.rowwise() - y.colwise().mean()).squaredNorm() / double(y.size()); }
+
+EvaluatorOptions loose(const FitOptions& options, double accuracy) {
+  EvaluatorOptions made;
+  made.backend = options.backend;
+  made.tolerance = std::max(options.tolerance, 0.1 * accuracy);
+  made.accuracy = std::max(options.accuracy, accuracy);
+  return made;
+}
+
+/// What is left of y's variance when w explains the rest, at least a little: ε to start from.
+double first_epsilon(const Problem& problem, const Model& bound, const Vector& w, double known_noise) {
+  const double variance = variance_of(problem.y);
+  if (known_noise > 0) return 2 * std::clamp(known_noise, 1e-3 * variance, variance);
+  double explained = 0;
+  if (const AdditiveModel* model = bound.additive(); model != nullptr && problem.x.cols() == 0) {
+    explained = variance_of(model->part(Side::feature, bound.basis(Side::feature, problem.z), w));
+  }
+  return 2 * std::clamp(variance - explained, 0.05 * variance, 0.5 * variance);
+}
+
+FoundOptimum as_start(const Problem& problem, const Model& bound, const Vector& w, double noise, std::string kind) {
+  FoundOptimum made;
+  made.optimum.parameters = w;
+  made.optimum.epsilon = first_epsilon(problem, bound, w, noise);
+  made.start = std::move(kind);
+  return made;
+}
+
+/// Match by sorting, refit, again: a few dozen cheap steps to a fixed point of hard matching.
+Vector sorted_alternation(const Problem& sample, const Model& bound, Vector w) {
+  const AdditiveModel& model = *bound.additive();
+  const Matrix z = bound.basis(Side::feature, sample.z);
+  LinkedRows rows;
+  if (sample.x.cols() > 0) rows.x = bound.basis(Side::response, sample.x);
+  rows.y = sample.y;
+  std::vector<Index> last;
+  for (int step = 0; step < 50; ++step) {
+    Vector t = rows.y.col(0);
+    if (rows.x.cols() > 0) t -= model.part(Side::response, rows.x, w).col(0);
+    std::vector<Index> partner = assign_on_line(t, model.part(Side::feature, z, w).col(0));
+    if (partner == last) break;
+    rows.z = z(partner, Eigen::all);
+    w = least_squares(bound, rows, w).parameters;
+    last = std::move(partner);
+  }
+  return w;
+}
+
+class Search {
+ public:
+  Search(const Problem& problem, const Model& bound, const FitOptions& options)
+      : problem_(problem),
+        bound_(bound),
+        options_(options),
+        scalar_(problem.outputs() == 1 && bound.additive() != nullptr && options.backend != Backend::dense),
+        one_block_(blocks_of(problem).size() == 1),
+        distance_(problem, bound) {}
+
+  SearchResult run() {
+    SearchResult result;
+    std::vector<FoundOptimum> starts = all_starts();
+    result.starts = int(starts.size());
+    if (blind() && std::min(problem_.responses(), problem_.features()) > 2 * sample_size) {
+      // A sample may have no optimum where all rows have one; the moments are those of all rows.
+      std::vector<FoundOptimum> direct;
+      for (const FoundOptimum& start : starts) {
+        if (start.start == moments_kind && direct.size() < direct_limit) direct.push_back(start);
+      }
+      starts = promising(starts, result);
+      starts.insert(starts.end(), direct.begin(), direct.end());
+    }
+    refine_into(result, problem_, bound_, options_, starts);
+    if (blind()) refine_into(result, problem_, bound_, options_, along_flat_directions(result.optima.front().optimum));
+    return result;
+  }
+
+ private:
+  /// Nothing but the two distributions is known, so that any search has to begin from them.
+  [[nodiscard]] bool blind() const {
+    return scalar_ && one_block_ && !options_.row_hint && options_.start_kind == StartKind::automatic;
+  }
+
+  std::vector<FoundOptimum> all_starts() {
+    std::vector<FoundOptimum> starts;
+    if (blind()) add_moment_starts(starts);
+    if (blind() && bound_.linear_in_parameters()) add_alternations(starts);
+    FitOptions options = options_;
+    if (blind() && options.starts == 0) options.starts = bound_.linear_in_parameters() ? 3 : most_starts;
+    for (const Start& start : make_starts(problem_, bound_, options)) {
+      starts.push_back(as_start(problem_, bound_, start.parameters, start.noise_sd * start.noise_sd, start.kind));
+    }
+    if (options_.starts > 0 && int(starts.size()) > options_.starts) starts.resize(std::size_t(options_.starts));
+    return starts;
+  }
+
+  /// The likelihood is a valley along the directions it curves least in; other optima may lie further down it.
+  std::vector<FoundOptimum> along_flat_directions(const Optimum& best) const {
+    LinkLikelihood likelihood(problem_, bound_, loose(options_, 1e-6));
+    const Index p = best.parameters.size();
+    const Vector unit = natural_steps(problem_, bound_, best.parameters);
+    const Matrix curvature =
+        unit.asDiagonal() * likelihood.information(best.theta()).topLeftCorner(p, p) * unit.asDiagonal();
+    const Eigen::SelfAdjointEigenSolver<Matrix> eigen(curvature);
+    std::vector<FoundOptimum> starts;
+    for (Index k = 0; k < std::min<Index>(2, p); ++k) {
+      const Vector direction = unit.cwiseProduct(eigen.eigenvectors().col(k));
+      const double reach = distance_(best.parameters, best.parameters + direction);
+      for (const double step : {-0.3, -0.1, 0.1, 0.3}) {
+        FoundOptimum start;
+        start.optimum.parameters = best.parameters + direction * (step / reach);
+        start.optimum.epsilon = best.epsilon;
+        start.start = "along a flat direction";
+        starts.push_back(std::move(start));
+      }
+    }
+    return starts;
+  }
+
+  void add_moment_starts(std::vector<FoundOptimum>& starts) {
+    std::vector<MomentStart> moments = moment_starts(problem_, bound_, moment_tries, options_.seed);
+    if (moments.size() > moment_limit) moments.resize(moment_limit);
+    for (const MomentStart& start : moments) {
+      starts.push_back(as_start(problem_, bound_, start.parameters, start.noise_variance, moments_kind));
+    }
+  }
+
+  void add_alternations(std::vector<FoundOptimum>& starts) {
+    FitOptions random = options_;
+    random.start_kind = StartKind::random;
+    random.starts = alternations;
+    const std::vector<Start> from = make_starts(problem_, bound_, random);
+    std::vector<Vector> reached(from.size());
+    in_parallel(from.size(), [&](std::size_t k) {
+      RandomStream stream(options_.seed, alternation_stream + k);
+      const Problem sample = draw_batch(problem_, 1000, stream);
+      reached[k] = sorted_alternation(sample, bound_, from[k].parameters);
+    });
+    for (const Vector& w : reached) starts.push_back(as_start(problem_, bound_, w, 0, "sorted alternation"));
+  }
+
+  /// Starts refined on a sample, distinct, best first, without the hopeless ones.
+  std::vector<FoundOptimum> promising(const std::vector<FoundOptimum>& starts, SearchResult& result) {
+    RandomStream stream(options_.seed, sample_stream);
+    const Problem sample = draw_batch(problem_, sample_size, stream);
+    std::vector<FoundOptimum> found;
+    const std::size_t limit = options_.starts > 0 ? starts.size() : std::min<std::size_t>(starts.size(), most_starts);
+    std::size_t tried = 0;
+    while (tried < limit) {
+      const std::size_t end = std::min(limit, tried + round_size);
+      const std::vector<FoundOptimum> round(starts.begin() + long(tried), starts.begin() + long(end));
+      std::vector<FoundOptimum> reached = refined(sample, round, loose(options_, 1e-6), sample_iterations, result);
+      for (FoundOptimum& one : reached) add(found, std::move(one));
+      tried = end;
+      if (options_.progress && !options_.progress(double(tried), double(limit + refined_limit))) {
+        result.stopped = true;
+        break;
+      }
+      if (tried >= fewest_rounds * round_size && found.front().hits >= recurrences) break;
+    }
+    result.starts = int(tried);
+    const double best = found.front().optimum.nats;
+    std::erase_if(found, [&](const FoundOptimum& one) { return !(one.optimum.nats < best + hopeless_gap); });
+    if (found.size() > refined_limit) found.resize(refined_limit);
+    return found;
+  }
+
+  std::vector<FoundOptimum> refined(const Problem& problem, const std::vector<FoundOptimum>& starts,
+                                    const EvaluatorOptions& accuracy, int iterations, SearchResult& result) const {
+    std::vector<FoundOptimum> reached = starts;
+    std::vector<int> evaluations(starts.size(), 0);
+    in_parallel(starts.size(), [&](std::size_t k) {
+      LinkLikelihood likelihood(problem, bound_, accuracy);
+      const Optimum& from = starts[k].optimum;
+      reached[k].optimum = most_likely_near(likelihood, problem, bound_, from.parameters, from.epsilon, iterations);
+      evaluations[k] = likelihood.evaluations();
+    });
+    for (const int count : evaluations) result.evaluations += count;
+    std::erase_if(reached, [](const FoundOptimum& one) { return !one.optimum.parameters.allFinite(); });
+    return reached;
+  }
+
+  /// Adds an optimum to a list that is sorted and distinct; one that is there already counts as a hit.
+  void add(std::vector<FoundOptimum>& list, FoundOptimum one) const {
+    const auto better = [](const FoundOptimum& a, const FoundOptimum& b) { return a.optimum.nats < b.optimum.nats; };
+    const auto same = std::find_if(list.begin(), list.end(), [&](const FoundOptimum& other) {
+      return distance_(one.optimum.parameters, other.optimum.parameters) < same_predictions;
+    });
+    if (same == list.end()) {
+      list.insert(std::upper_bound(list.begin(), list.end(), one, better), std::move(one));
+      return;
+    }
+    same->hits += one.hits;
+    if (one.optimum.nats < same->optimum.nats) same->optimum = one.optimum;
+    std::stable_sort(list.begin(), list.end(), better);
+  }
+
+  friend void unshuffle::refine_into(SearchResult&, const Problem&, const Model&, const FitOptions&,
+                                     const std::vector<FoundOptimum>&);
+
+  const Problem& problem_;
+  const Model& bound_;
+  const FitOptions& options_;
+  bool scalar_;
+  bool one_block_;
+  PredictiveDistance distance_;
+};
+
+}  // namespace
+
+SearchResult search_optima(const Problem& problem, const Model& bound, const FitOptions& options) {
+  return Search(problem, bound, options).run();
+}
+
+void refine_into(SearchResult& result, const Problem& problem, const Model& bound, const FitOptions& options,
+                 const std::vector<FoundOptimum>& starts) {
+  const Search search(problem, bound, options);
+  std::vector<FoundOptimum> brief;
+  const bool many = starts.size() > finished_limit;
+  if (many) {
+    for (FoundOptimum& one : search.refined(problem, starts, loose(options, 1e-6), brief_iterations, result)) {
+      search.add(brief, std::move(one));
+    }
+    if (brief.size() > finished_limit) brief.resize(finished_limit);
+  }
+  for (FoundOptimum& one :
+       search.refined(problem, many ? brief : starts, loose(options, 1e-9), full_iterations, result)) {
+    search.add(result.optima, std::move(one));
+  }
+}
+
+}  // namespace unshuffle

@@ -1,0 +1,57 @@
+// Looks at what is there (pairs, row order, groups, outputs) and chooses.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "fit/linked.hpp"
+#include "methods/method.hpp"
+
+namespace unshuffle {
+
+namespace {
+
+bool scalar(const MethodInput& input) {
+  return input.problem.outputs() == 1 && input.bound.additive() != nullptr && input.options.backend != Backend::dense;
+}
+
+Estimate said(Estimate estimate, const std::string& choice, const std::string& why) {
+  estimate.choice = fmt::format("{}\n{}", choice, why);
+  return estimate;
+}
+
+/// Rows beside each other are worth a look: the order is a hint, or nobody said it is none and the tables are as long.
+bool order_may_tell(const MethodInput& input) {
+  const Problem& problem = input.problem;
+  if (input.options.row_order_unrelated || problem.responses() != problem.features()) return false;
+  return links_in_order(problem).size() * problem.outputs() > 2 * input.bound.parameters();
+}
+
+Estimate without_order(const MethodInput& input, const std::string& before) {
+  const std::size_t blocks = blocks_of(input.problem).size();
+  const std::string groups = blocks > 1 ? fmt::format(" within {} groups and known pairs", blocks) : "";
+  if (scalar(input)) {
+    return said(estimate_entropic(input), "entropic: likelihood over all links" + groups + ", noise estimated",
+                before + "one response and an additive model make all links together affordable");
+  }
+  return said(estimate_robot(input), "robot: transport cost over all links" + groups,
+              before + "several responses or a model that is not additive");
+}
+
+}  // namespace
+
+Estimate estimate_auto(const MethodInput& input) {
+  const Problem& problem = input.problem;
+  const auto known = static_cast<Index>(problem.known.size());
+  if (known > 0 && known == std::min(problem.responses(), problem.features())) {
+    return said(estimate_oracle(input), "oracle: ordinary regression", "all pairs are known");
+  }
+  if (!order_may_tell(input)) return without_order(input, "");
+  Estimate in_order = estimate_mixture(input);
+  const std::string found = in_order.identifiable.reason;
+  if (in_order.identifiable.verdict != Verdict::not_identifiable) {
+    return said(std::move(in_order), "mixture: rows in order, right or wrong link by link", found);
+  }
+  return without_order(input, found + "; ");
+}
+
+}  // namespace unshuffle

@@ -1,0 +1,94 @@
+// Maximum likelihood over all links: search, standard errors, verdict.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "inference/bootstrap.hpp"
+#include "inference/calibration.hpp"
+#include "inference/identifiability.hpp"
+#include "inference/search.hpp"
+#include "methods/method.hpp"
+
+namespace unshuffle {
+
+namespace {
+
+EvaluatorOptions accuracy_of(const FitOptions& options) {
+  EvaluatorOptions made;
+  made.backend = options.backend;
+  made.tolerance = std::max(options.tolerance, 1e-8);
+  made.accuracy = std::max(options.accuracy, 1e-8);
+  return made;
+}
+
+Vector bootstrap_errors(const MethodInput& input, const Optimum& best) {
+  const double noise_sd = std::sqrt(best.epsilon / 2);
+  return spread_of_refits(input.options.bootstrap, [&](int k) {
+    RandomStream random = bootstrap_stream(input.options.seed, k);
+    const Links links = random_links(input.problem, random);
+    const Problem drawn = drawn_from(input.problem, input.bound, best.parameters, noise_sd, links, random);
+    LinkLikelihood likelihood(drawn, input.bound, accuracy_of(input.options));
+    return most_likely_near(likelihood, drawn, input.bound, best.parameters, best.epsilon, 60).parameters;
+  });
+}
+
+Candidate as_candidate(const FoundOptimum& found) {
+  const Optimum& optimum = found.optimum;
+  return {found.start, optimum.parameters, optimum.nats, optimum.converged, optimum.iterations, optimum.message};
+}
+
+/// Solutions that a symmetry of the features makes out of the answer join the search.
+std::vector<Symmetry> try_symmetries(const MethodInput& input, SearchResult& found) {
+  if (blocks_of(input.problem).size() > 1) return {};
+  const Optimum best = found.optima.front().optimum;
+  std::vector<Symmetry> symmetries = symmetries_of(input.problem, input.bound, best.parameters);
+  std::vector<FoundOptimum> images;
+  for (const Symmetry& symmetry : symmetries) {
+    FoundOptimum image;
+    image.optimum.parameters = symmetry.parameters;
+    image.optimum.epsilon = best.epsilon;
+    image.start = symmetry.name;
+    images.push_back(std::move(image));
+  }
+  refine_into(found, input.problem, input.bound, input.options, images);
+  return symmetries;
+}
+
+void set_errors(const MethodInput& input, const Optimum& best, const Matrix& covariance, Estimate& estimate) {
+  if (input.options.bootstrap > 0) {
+    estimate.std_errors = bootstrap_errors(input, best);
+    estimate.std_error_note = fmt::format("from {} samples of the fitted model", input.options.bootstrap);
+  } else if (covariance.size() > 0) {
+    estimate.std_errors = covariance.diagonal().cwiseSqrt();
+    estimate.std_error_note = "from the likelihood over all links and its spread in samples of the fitted model";
+  } else {
+    estimate.std_error_note = "not to be had: the likelihood's curvature is not known or not downward; try --bootstrap";
+  }
+}
+
+}  // namespace
+
+Estimate estimate_entropic(const MethodInput& input) {
+  SearchResult found = search_optima(input.problem, input.bound, input.options);
+  const std::vector<Symmetry> symmetries = try_symmetries(input, found);
+  Optimum& best = found.optima.front().optimum;
+  Matrix covariance;
+  if (input.problem.outputs() == 1 && input.bound.additive() != nullptr && input.options.backend != Backend::dense) {
+    Calibrated answer = calibrated(input.problem, input.bound, accuracy_of(input.options), best, input.options.seed);
+    best = std::move(answer.optimum);
+    covariance = std::move(answer.covariance);
+  }
+  Estimate estimate;
+  for (const FoundOptimum& one : found.optima) estimate.candidates.push_back(as_candidate(one));
+  estimate.objective_name = "negative log-likelihood";
+  estimate.evaluations = found.evaluations;
+  estimate.stopped = found.stopped;
+  estimate.noise_sd = std::sqrt(best.epsilon / 2);
+  estimate.epsilon = best.epsilon;
+  estimate.identifiable = judge(found, symmetries, input.problem, input.bound, covariance);
+  set_errors(input, best, covariance, estimate);
+  return estimate;
+}
+
+}  // namespace unshuffle

@@ -1,0 +1,94 @@
+// Rows in order, some of them linked wrongly: a mixture of two kinds of rows.
+#include "inference/mixture.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "fit/starts.hpp"
+#include "inference/bootstrap.hpp"
+#include "inference/identifiability.hpp"
+#include "methods/unlinked.hpp"
+#include "unshuffle/error.hpp"
+
+namespace unshuffle {
+
+namespace {
+
+CandidateLinks candidates_of(const Problem& problem, const Model& bound, const Links& links) {
+  CandidateLinks made;
+  const UnlinkedRows rows(problem, bound);
+  made.rows = rows.linked(links);
+  made.weights = rows.weights(links);
+  made.known = static_cast<Index>(problem.known.size());
+  return made;
+}
+
+/// Links are right with the probability the fit found for each; the others point at rows drawn from the same block.
+Links drawn_links(const Problem& problem, const Links& links, const Vector& probability, RandomStream& random) {
+  const Links wrong = random_links(problem, random);
+  std::vector<Index> partner(std::size_t(problem.responses()), -1);
+  for (Index k = 0; k < wrong.size(); ++k)
+    partner[std::size_t(wrong.responses[std::size_t(k)])] = wrong.features[std::size_t(k)];
+  Links drawn = links;
+  for (Index k = 0; k < links.size(); ++k) {
+    const Index other = partner[std::size_t(links.responses[std::size_t(k)])];
+    if (random.uniform() > probability(k) && other >= 0) drawn.features[std::size_t(k)] = other;
+  }
+  return drawn;
+}
+
+Vector bootstrap_errors(const MethodInput& input, const Links& links, const MixtureFit& fit,
+                        const MixtureOptions& options) {
+  return spread_of_refits(input.options.bootstrap, [&](int k) {
+    RandomStream random = bootstrap_stream(input.options.seed, k);
+    const Links truth = drawn_links(input.problem, links, fit.link_probability, random);
+    const Problem drawn =
+        drawn_from(input.problem, input.bound, fit.parameters, std::sqrt(fit.noise_variance), truth, random);
+    return fit_mixture(input.bound, candidates_of(drawn, input.bound, links), fit.parameters, options).parameters;
+  });
+}
+
+}  // namespace
+
+Estimate estimate_mixture(const MethodInput& input) {
+  const Links links = links_in_order(input.problem);
+  if (links.size() * input.problem.outputs() <= input.bound.parameters()) {
+    throw BadData(fmt::format("{} rows that could be linked in the order given cannot determine {} parameters",
+                              links.size(), input.bound.parameters()));
+  }
+  const CandidateLinks candidates = candidates_of(input.problem, input.bound, links);
+  const LeastSquares linked =
+      best_least_squares(input.problem, input.bound, candidates.rows, candidates.weights, input.options.seed);
+  MixtureOptions options;
+  options.seed = input.options.seed;
+  if (input.options.max_iterations > 0) options.max_iterations = input.options.max_iterations;
+  const MixtureFit fit = fit_mixture_from_all(input.bound, candidates, linked, options);
+
+  Candidate answer;
+  answer.start = "rows in order";
+  answer.parameters = fit.parameters;
+  answer.objective = -fit.log_likelihood;
+  answer.converged = fit.converged;
+  answer.iterations = fit.iterations;
+  answer.message = fmt::format("{:.1f} % of the links in the order given are wrong", 100 * fit.mismatch_rate);
+  Estimate estimate;
+  estimate.candidates = {answer};
+  estimate.objective_name = "negative log-likelihood";
+  estimate.evaluations = fit.iterations;
+  estimate.noise_sd = std::sqrt(fit.noise_variance);
+  estimate.epsilon = 2 * fit.noise_variance;
+  estimate.identifiable = judge(fit, candidates, input.bound);
+  estimate.link_probabilities = Vector::Constant(input.problem.responses(), std::nan(""));
+  estimate.link_probabilities(links.responses) = fit.link_probability;
+  if (input.options.bootstrap > 0) {
+    estimate.std_errors = bootstrap_errors(input, links, fit, options);
+    estimate.std_error_note = fmt::format("from {} samples of the fitted model", input.options.bootstrap);
+  } else {
+    estimate.std_errors = fit.covariance.diagonal().cwiseMax(0).cwiseSqrt();
+    estimate.std_error_note = "robust (sandwich), which of the links are right counted as unknown";
+  }
+  return estimate;
+}
+
+}  // namespace unshuffle

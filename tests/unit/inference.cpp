@@ -1,0 +1,316 @@
+// The likelihood over all links, the starts that lead to its optima, the mixture of right and wrong links, and
+// verdicts.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <numbers>
+
+#include "fit/random.hpp"
+#include "inference/identifiability.hpp"
+#include "inference/likelihood.hpp"
+#include "inference/mixture.hpp"
+#include "inference/moments.hpp"
+#include "inference/search.hpp"
+#include "unshuffle/data/simulate.hpp"
+#include "unshuffle/fit/fit.hpp"
+#include "unshuffle/model/linear.hpp"
+#include "unshuffle/model/sine.hpp"
+
+namespace unshuffle {
+namespace {
+
+Simulation gamma_sample(Index rows, Index columns, double shape, std::uint64_t seed) {
+  SimulateOptions options;
+  options.design = Design::gamma;
+  options.rows = rows;
+  options.dim_z = columns;
+  options.shape = shape;
+  options.seed = seed;
+  return simulate(options);
+}
+
+Simulation sensing_sample(Index rows, double shuffle, std::uint64_t seed) {
+  SimulateOptions options;
+  options.rows = rows;
+  options.shuffle = shuffle;
+  options.mean = 1;
+  options.snr = 100;
+  options.seed = seed;
+  return simulate(options);
+}
+
+double test_error(const Simulation& sample, const Fit& fit) {
+  const auto bound = Linear{}.bound_to(sample.problem);
+  const Vector y = sample.test.y.col(0);
+  const Vector rest = y - predict_linked(*bound, sample.test.x, sample.test.z, fit.parameters).col(0);
+  return rest.squaredNorm() / (y.array() - y.mean()).matrix().squaredNorm();
+}
+
+/// Sum over all permutations of the product of entries, by dynamic programming over sets of columns.
+double permanent(const Matrix& entries) {
+  const auto n = static_cast<std::size_t>(entries.rows());
+  std::vector<double> sums(std::size_t{1} << n, 0.0);
+  sums[0] = 1;
+  for (std::size_t set = 0; set < sums.size(); ++set) {
+    const int row = std::popcount(set);
+    for (std::size_t column = 0; column < n && row < int(n); ++column) {
+      const std::size_t bit = std::size_t{1} << column;
+      if ((set & bit) == 0) sums[set | bit] += sums[set] * entries(row, Index(column));
+    }
+  }
+  return sums.back();
+}
+
+Vector theta_of(const Vector& w, double epsilon) {
+  Vector theta(w.size() + 1);
+  theta << w, std::log(epsilon);
+  return theta;
+}
+
+TEST(LinkLikelihood, is_near_the_sum_over_all_permutations) {
+  RandomStream random(3, 0);
+  Problem problem;
+  problem.y.resize(12, 1);
+  problem.z.resize(12, 1);
+  for (Index i = 0; i < 12; ++i) {
+    problem.y(i, 0) = random.normal();
+    problem.z(i, 0) = random.normal();
+  }
+  problem = completed(problem);
+  const auto bound = Linear(false).bound_to(problem);
+  LinkLikelihood likelihood(problem, *bound, {});
+  for (const double variance : {0.2, 0.5, 2.0}) {
+    const Vector w = Vector::Constant(1, 0.8);
+    Matrix densities(12, 12);
+    for (Index i = 0; i < 12; ++i) {
+      for (Index j = 0; j < 12; ++j) {
+        const double r = problem.y(i, 0) - 0.8 * problem.z(j, 0);
+        densities(i, j) = std::exp(-0.5 * r * r / variance) / std::sqrt(2 * std::numbers::pi * variance);
+      }
+    }
+    const double exact = std::lgamma(13.0) - std::log(permanent(densities));
+    EXPECT_NEAR(likelihood.at(theta_of(w, 2 * variance), false).value, exact, 0.6) << variance;
+  }
+}
+
+TEST(LinkLikelihood, derivatives_agree_with_differences) {
+  const Simulation sample = sensing_sample(300, 1, 4);
+  const Problem problem = completed(sample.problem);
+  const auto bound = Linear{}.bound_to(problem);
+  LinkLikelihood likelihood(problem, *bound, {});
+  Vector w(6);
+  w << 0.2, sample.coefficients;
+  const Vector theta = theta_of(w, 0.3);
+  const Sample here = likelihood.at(theta, true);
+  const Matrix information = likelihood.information(theta);
+  for (Index k = 0; k < theta.size(); ++k) {
+    const double h = 1e-4;
+    Vector above = theta;
+    Vector below = theta;
+    above(k) += h;
+    below(k) -= h;
+    const Sample up = likelihood.at(above, false);
+    const Sample down = likelihood.at(below, false);
+    EXPECT_NEAR((up.value - down.value) / (2 * h), here.gradient(k), 1e-4 * (1 + std::abs(here.gradient(k))));
+    const Vector column = (up.gradient - down.gradient) / (2 * h);
+    EXPECT_LT((column - information.col(k)).norm(), 1e-3 * (1 + column.norm())) << k;
+  }
+}
+
+TEST(MomentPolynomials, are_the_moments_of_the_combined_columns) {
+  RandomStream random(1, 0);
+  const Matrix sample = Matrix::NullaryExpr(700, 3, [&] { return random.normal() + random.uniform(); });
+  const MomentPolynomials polynomials(sample, 6);
+  Vector c(3);
+  c << 0.7, -1.1, 0.4;
+  Vector moments;
+  Matrix slopes;
+  polynomials.evaluate(c, moments, slopes);
+  const Vector s = sample * c;
+  for (int k = 0; k <= 6; ++k) {
+    const double direct = s.array().pow(k).mean();
+    EXPECT_NEAR(moments(k), direct, 1e-10 * (1 + std::abs(direct)));
+    for (Index a = 0; a < 3; ++a) {
+      const double slope = k == 0 ? 0 : k * (s.array().pow(k - 1) * sample.col(a).array()).mean();
+      EXPECT_NEAR(slopes(k, a), slope, 1e-10 * (1 + std::abs(slope)));
+    }
+  }
+}
+
+TEST(MomentStarts, come_near_the_truth_without_any_link) {
+  const Simulation sample = gamma_sample(50000, 4, 0, 0);
+  const Problem problem = completed(sample.problem);
+  const auto bound = Linear{}.bound_to(problem);
+  const auto starts = moment_starts(problem, *bound, 300, 0);
+  double nearest = INFINITY;
+  for (std::size_t k = 0; k < std::min<std::size_t>(8, starts.size()); ++k) {
+    nearest = std::min(nearest, (starts[k].parameters.tail(4) - sample.coefficients).norm());
+  }
+  EXPECT_LT(nearest, 0.1 * sample.coefficients.norm());
+}
+
+TEST(MomentStarts, are_not_made_for_models_that_are_not_linear) {
+  const Problem problem = completed(gamma_sample(200, 2, 0, 0).problem);
+  EXPECT_TRUE(moment_starts(problem, *Sine{}.bound_to(problem), 5, 0).empty());
+}
+
+TEST(Entropic, finds_fully_shuffled_coefficients_of_distinct_distributions) {
+  const Simulation sample = gamma_sample(20000, 2, 0, 1);
+  FitOptions options;
+  options.method = Method::entropic;
+  const Fit found = fit(sample.problem, Linear{}, options);
+  EXPECT_EQ(found.identifiable.verdict, Verdict::identified) << found.identifiable.reason;
+  EXPECT_LT(test_error(sample, found), 1.05 * least_squares_test_error(sample, true));
+  ASSERT_EQ(found.std_errors.size(), 3);
+  for (Index k = 1; k < 3; ++k) {
+    EXPECT_LT(std::abs(found.parameters(k) - sample.coefficients(k - 1)), 4 * found.std_errors(k));
+  }
+}
+
+TEST(Entropic, gives_the_same_answer_on_any_number_of_threads) {
+  const Simulation sample = gamma_sample(1500, 2, 0, 2);
+  FitOptions options;
+  options.method = Method::entropic;
+  options.threads = 1;
+  const Fit one = fit(sample.problem, Linear{}, options);
+  options.threads = 2;
+  EXPECT_EQ(one.parameters, fit(sample.problem, Linear{}, options).parameters);
+}
+
+TEST(Verdict, gaussian_features_fully_shuffled_are_not_identifiable) {
+  SimulateOptions drawn;
+  drawn.shuffle = 1;
+  drawn.rows = 500;
+  FitOptions options;
+  options.method = Method::entropic;
+  options.starts = 4;
+  const Fit found = fit(simulate(drawn).problem, Linear{}, options);
+  EXPECT_EQ(found.identifiable.verdict, Verdict::not_identifiable);
+  EXPECT_NE(found.identifiable.reason.find("Gaussian"), std::string::npos) << found.identifiable.reason;
+  EXPECT_FALSE(found.identifiable.advice.empty());
+}
+
+TEST(Verdict, names_the_exchange_of_features_with_one_distribution) {
+  const Simulation sample = gamma_sample(4000, 2, 1, 3);
+  FitOptions options;
+  options.method = Method::entropic;
+  const Fit found = fit(sample.problem, Linear{}, options);
+  EXPECT_NE(found.identifiable.verdict, Verdict::identified);
+  EXPECT_NE(found.identifiable.reason.find("exchange of z1 and z2"), std::string::npos) << found.identifiable.reason;
+  EXPECT_FALSE(found.identifiable.alternatives.empty());
+}
+
+TEST(GaussianColumns, are_told_from_others) {
+  RandomStream random(9, 0);
+  Matrix z(2000, 3);
+  for (Index i = 0; i < z.rows(); ++i) z.row(i) << random.normal(), -std::log(random.uniform()), random.normal();
+  EXPECT_EQ(gaussian_columns(z), (std::vector<Index>{0, 2}));
+}
+
+const nlohmann::json& mixture_oracle() {
+  static const nlohmann::json parsed = [] {
+    std::ifstream file(std::string(UNSHUFFLE_TEST_DATA) + "/mixture.json");
+    return nlohmann::json::parse(file);
+  }();
+  return parsed;
+}
+
+TEST(Mixture, agrees_with_a_general_optimiser) {
+  const auto& oracle = mixture_oracle();
+  CandidateLinks links;
+  const auto y = oracle["y"].get<std::vector<double>>();
+  links.rows.y = Eigen::Map<const Vector>(y.data(), Index(y.size()));
+  links.rows.z.resize(Index(y.size()), 2);
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    links.rows.z.row(Index(i)) << oracle["z"][i][0].get<double>(), oracle["z"][i][1].get<double>();
+  }
+  Problem problem;
+  problem.y = links.rows.y;
+  problem.z = links.rows.z;
+  const auto bound = Linear{}.bound_to(completed(problem));
+  MixtureOptions options;
+  options.tolerance = 1e-13;
+  options.max_iterations = 5000;
+  const MixtureFit found =
+      fit_mixture_from_all(*bound, links, least_squares(*bound, links.rows, Vector::Zero(3)), options);
+  for (Index k = 0; k < 3; ++k) EXPECT_NEAR(found.parameters(k), oracle["parameters"][std::size_t(k)], 1e-4);
+  EXPECT_NEAR(found.noise_variance, oracle["noise_variance"], 1e-4);
+  EXPECT_NEAR(found.mismatch_rate, oracle["mismatch_rate"], 1e-4);
+  EXPECT_NEAR(found.log_likelihood, oracle["log_likelihood"], 1e-6);
+}
+
+TEST(Mixture, is_as_good_as_the_oracle_when_half_of_the_links_are_wrong) {
+  const Simulation sample = sensing_sample(1000, 0.5, 6);
+  FitOptions options;
+  options.method = Method::mixture;
+  const Fit found = fit(sample.problem, Linear{}, options);
+  EXPECT_LT(test_error(sample, found), 1.03 * least_squares_test_error(sample, true));
+  EXPECT_EQ(found.identifiable.verdict, Verdict::identified);
+  double right = 0;
+  double wrong = 0;
+  for (Index i = 0; i < 1000; ++i) {
+    (sample.permutation[std::size_t(i)] == i ? right : wrong) += found.link_probabilities(i);
+  }
+  EXPECT_GT(right, 5 * wrong);
+}
+
+TEST(Mixture, says_so_when_the_row_order_tells_nothing) {
+  SimulateOptions drawn;
+  drawn.shuffle = 1;
+  FitOptions options;
+  options.method = Method::mixture;
+  const Fit found = fit(simulate(drawn).problem, Linear{}, options);
+  EXPECT_EQ(found.identifiable.verdict, Verdict::not_identifiable) << found.identifiable.reason;
+}
+
+TEST(Mixture, keeps_known_pairs_certain) {
+  Simulation sample = sensing_sample(300, 0.7, 8);
+  for (Index i = 0; i < 30; ++i) sample.problem.known.push_back({i, sample.permutation[std::size_t(i)]});
+  FitOptions options;
+  options.method = Method::mixture;
+  const Fit found = fit(sample.problem, Linear{}, options);
+  EXPECT_EQ(found.link_probabilities.head(30), Vector::Ones(30));
+  EXPECT_LT(test_error(sample, found), 1.2 * least_squares_test_error(sample, true));
+}
+
+TEST(Mixture, bootstrap_agrees_with_the_sandwich) {
+  const Simulation sample = sensing_sample(400, 0.3, 10);
+  FitOptions options;
+  options.method = Method::mixture;
+  const Vector sandwich = fit(sample.problem, Linear{}, options).std_errors;
+  options.bootstrap = 100;
+  const Vector drawn = fit(sample.problem, Linear{}, options).std_errors;
+  for (Index k = 0; k < drawn.size(); ++k) {
+    EXPECT_GT(drawn(k), 0.6 * sandwich(k));
+    EXPECT_LT(drawn(k), 1.6 * sandwich(k));
+  }
+}
+
+TEST(Automatic, sees_that_the_row_order_is_partly_right) {
+  FitOptions options;
+  options.method = Method::automatic;
+  const Fit found = fit(sensing_sample(500, 0.4, 2).problem, Linear{}, options);
+  EXPECT_EQ(found.choice.rfind("mixture", 0), 0U) << found.choice;
+}
+
+TEST(Automatic, takes_all_links_when_the_order_tells_nothing) {
+  FitOptions options;
+  options.method = Method::automatic;
+  const Fit found = fit(gamma_sample(1500, 2, 0, 1).problem, Linear{}, options);
+  EXPECT_EQ(found.choice.rfind("entropic", 0), 0U) << found.choice;
+}
+
+TEST(Automatic, regresses_on_pairs_when_all_are_known) {
+  Simulation sample = sensing_sample(100, 1, 2);
+  for (Index i = 0; i < 100; ++i) sample.problem.known.push_back({i, sample.permutation[std::size_t(i)]});
+  FitOptions options;
+  options.method = Method::automatic;
+  const Fit found = fit(sample.problem, Linear{}, options);
+  EXPECT_EQ(found.choice.rfind("oracle", 0), 0U) << found.choice;
+}
+
+}  // namespace
+}  // namespace unshuffle
