@@ -114,8 +114,11 @@ class DualSolver {
   /// itself.
   SystemSolution solve_system(const DualOutcome& at, const Matrix& f, const Matrix& g) {
     set_system(at);
-    if (!factor_is_near_) {
-      if (!factor(1e-13)) (void)factor(1e-9);
+    // Where two balls meet their boundary together H is all but singular, and marginals that are off by δ say nothing
+    // of directions in which it curves less than that. A ridge of δ keeps the answer from running away along them;
+    // refinement takes it out again everywhere else.
+    if (!factor_is_near_ || row_curvature_.border.cols() + column_curvature_.border.cols() > 0) {
+      if (!factor(std::max(1e-13, at.marginal_error))) (void)factor(1e-9);
       factor_is_near_ = true;
     }
     auto [x, y] = solve_once(f, g);
@@ -178,15 +181,25 @@ class DualSolver {
     const Vector direction = solve_once(Matrix::Zero(kernel_.rows(), 1), gap_).second;
     const double slope = gap_.dot(direction);
     if (!direction.allFinite() || !(slope >= 0)) return false;
-    double step = 1;
-    for (int halving = 0; halving < 60; ++halving, step *= 0.5) {
+    // The dual is concave: along the direction its slope falls from `slope` through zero at the best step, which lies
+    // between the longest step known to be short of it and the shortest known to be beyond. A whole step that falls
+    // short is led by rounding.
+    double step = 1, short_of = 0, beyond = 1;
+    for (int trial = 0; trial < 80; ++trial) {
       now.v = start.v + step * direction;
       dual = evaluate(now);
-      if (!std::isfinite(dual) || !std::isfinite(now.marginal_error)) continue;
-      // Where the gain drowns in the rounding of the dual, the marginals decide.
-      const double noise = 1e-15 * (1 + start.rows.size + start.columns.size);
-      const bool ascends = dual >= start_dual + 1e-4 * step * slope;
-      if (step * slope > 100 * noise ? ascends : now.marginal_error <= 0.9 * start.marginal_error) return true;
+      const double slope_here = gap_.dot(direction);
+      if (std::isfinite(dual) && std::isfinite(slope_here)) {
+        // Where the gain drowns in the rounding of the dual, its derivatives decide.
+        const double noise = 1e-15 * (1 + start.rows.size + start.columns.size);
+        const bool ascends = dual >= start_dual + 1e-4 * step * slope;
+        const bool flattens =
+            std::abs(slope_here) <= 0.9 * slope || now.marginal_error <= 0.9 * start.marginal_error;
+        if (step * slope > 100 * noise ? ascends : flattens) return true;
+      }
+      (slope_here > 0 ? short_of : beyond) = step;
+      if (short_of == 1) break;
+      step = 0.5 * (short_of + beyond);
     }
     now = start;
     dual = evaluate(now);
@@ -203,8 +216,8 @@ class DualSolver {
                                 now.newton_steps, now.sinkhorn_steps, now.marginal_error, options.tolerance);
     else
       now.message = fmt::format(
-          "marginal error stays at {:.2e}, {:.2e} was asked for: rounding in costs this large against epsilon allows "
-          "no better",
+          "marginal error stays at {:.2e}, {:.2e} was asked for: no step lowers it, as happens where costs are so "
+          "large against epsilon that rounding decides",
           now.marginal_error, options.tolerance);
   }
 

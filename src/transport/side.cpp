@@ -38,19 +38,19 @@ Array log_ratio_at(const Array& b, double a, Multipliers lambda) {
   return x;
 }
 
-// Σμr decreases in λ₁: Newton on log Σμr, which is exact in one step when λ₃ = 0, inside a bracket.
+// Σμr decreases in λ₁, from at least one where λ₁ = min b (all r ≥ 1) to at most one where λ₁ = max b: Newton on
+// log Σμr, which is exact in one step when λ₃ = 0, inside this bracket.
 Array solve_mass(const Array& weights, const Array& b, double a, Multipliers& lambda) {
-  double low = -std::numeric_limits<double>::infinity(), high = -low;
+  constexpr double underflown = 1e-280;
+  double low = b.minCoeff(), high = b.maxCoeff();
+  lambda.mass = std::clamp(lambda.mass, low, high);
   for (int iteration = 0; iteration < 200; ++iteration) {
     const Array x = log_ratio_at(b, a, lambda), mass = weights * x.exp();
     const double total = mass.sum();
     (total > 1 ? low : high) = lambda.mass;
     const double slope = (mass / (a + 2 * lambda.ball * x.exp())).sum();
-    double next = total > 0 ? lambda.mass + std::log(total) * total / slope : b.minCoeff() - 1;
-    if (!(next > low && next < high)) {
-      const double reach = 1 + std::abs(lambda.mass);
-      next = std::isinf(high) ? low + reach : std::isinf(low) ? high - reach : 0.5 * (low + high);
-    }
+    double next = total > underflown ? lambda.mass + std::log(total) * total / slope : low;
+    if (!(next > low && next < high)) next = 0.5 * (low + high);
     const double step = next - lambda.mass;
     lambda.mass = next;
     if (std::abs(step) <= 1e-15 * (1 + std::abs(next))) break;

@@ -153,8 +153,7 @@ TEST(DenseSolver, RobustMarginalsStayOnTheSimplexInsideTheirBallAndGiveOutliersL
     cost.row(outlier).array() += 40 * scale;
     const Ball ball{.spread = draw.log_uniform(1e-3, 1), .entropy = draw.log_uniform(0.1, 2)};
     const bool both = draw.chance(0.5);
-    // Two balls at once below 1e-5 can stall, and then say so; see docs/methods/robot-robust.md.
-    const double epsilon = draw.log_uniform(both ? 1e-5 : 1e-6, 0.3);
+    const double epsilon = draw.log_uniform(1e-8, 0.3);
     Solver solver(
         {.epsilon = epsilon, .rows = ball, .columns = both ? MarginalPolicy(ball) : Exact{}, .tolerance = 1e-10});
     const Plan plan = solver.solve(cost, a, b);
@@ -176,6 +175,27 @@ TEST(DenseSolver, RobustMarginalsStayOnTheSimplexInsideTheirBallAndGiveOutliersL
     for (Index i = 0; i < n; ++i)
       EXPECT_GE(plan.coupling.row(i).sum() / a[i], plan.coupling.row(outlier).sum() / a[outlier] * (1 - 1e-9) - 1e-300);
   }
+}
+
+// Few rows and balls on both sides end at corners: one ball just active, the plan all but a permutation. Adding a
+// constant to the cost adds it to F, so W sums to one.
+TEST(DenseSolver, SmallProblemsBetweenTwoBallsConvergeAndTheirWeightedPlansSumToOne) {
+  Worst worst("ΣW - 1");
+  Draw draw(104);
+  for (const double spread : {0.004, 0.05, 0.25, 1.0})
+    for (const double epsilon : {1e-1, 2e-2, 1e-3, 1e-4})
+      for (int k = 0; k < 60; ++k) {
+        Matrix cost = draw.normals(draw.integer(2, 7), draw.integer(2, 7)).cwiseAbs();
+        if (draw.chance(0.5)) cost.diagonal() *= 0.02;
+        Solver solver({.epsilon = epsilon, .relative = false, .rows = Ball{spread}, .columns = Ball{spread}});
+        const Plan plan = solver.solve(cost);
+        const std::string name = "spread " + std::to_string(spread) + " epsilon " + std::to_string(epsilon) + " case " +
+                                 std::to_string(k);
+        ASSERT_TRUE(plan.converged) << name << ": " << plan.message;
+        const double off = std::abs(solver.weights(plan).sum() - 1);
+        EXPECT_LE(off, 1e-6) << name;
+        worst.see(off, name);
+      }
 }
 
 TEST(DenseSolver, TheWeightedPlanKeepsTheMarginalsOfThePlanWhenBothSidesAreExact) {
