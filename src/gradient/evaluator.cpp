@@ -28,7 +28,13 @@ BlockRows rows_of(const std::vector<Index>& rows, const Vector& weights) {
   return block;
 }
 
-/// The block's rows of a table; no copy is made of a table that is one block as a whole.
+/// The block's entries; a vector that is one block as a whole is given away.
+Vector taken_from(Vector& all, const BlockRows& block) {
+  if (block.size() == all.size()) return std::move(all);
+  return all(block.rows);
+}
+
+/// The block's rows of a table.
 Matrix rows_from(const MatrixRef& table, const BlockRows& block) {
   if (block.size() == table.rows()) return table;
   return table(block.rows, Eigen::all);
@@ -149,13 +155,13 @@ std::vector<BlockValue> Evaluator::State::solve_line(const VectorRef& w) {
   const AdditiveModel& sum = *additive();
   Vector t = problem->y.col(0);
   if (has_response_parameters()) t -= sum.part(Side::response, x, w).col(0);
-  const Vector s = sum.part(Side::feature, z, w).col(0);
+  Vector s = sum.part(Side::feature, z, w).col(0);
   std::vector<BlockValue> values(blocks());
 #pragma omp parallel for schedule(dynamic) if (blocks() > 1)
   for (std::size_t b = 0; b < blocks(); ++b) {
     LineBlock& block = line_blocks[b];
-    values[b] = block.solve(rows_from(t, block.rows(Side::response)), rows_from(s, block.rows(Side::feature)), epsilon,
-                            options.objective);
+    values[b] = block.solve(taken_from(t, block.rows(Side::response)), taken_from(s, block.rows(Side::feature)),
+                            epsilon, options.objective);
   }
   return values;
 }

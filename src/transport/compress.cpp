@@ -41,6 +41,17 @@ Vector aligned(const std::vector<double>& values) {
   return Eigen::Map<const Vector>(values.data(), static_cast<Index>(values.size()));
 }
 
+Range range_of(const VectorRef& position) {
+  double low = position[0], high = low;
+#pragma omp parallel for simd schedule(static) reduction(min : low) reduction(max : high) \
+    if (position.size() > worth_threads)
+  for (Index k = 0; k < position.size(); ++k) {
+    low = std::min(low, position[k]);
+    high = std::max(high, position[k]);
+  }
+  return {low, high};
+}
+
 /// Positions moved to [-1, 1]; a box of one position moves to 0.
 Vector local(const VectorRef& position, double centre, double half_width) {
   return (position.array() - centre) / (half_width > 0 ? half_width : 1);
@@ -60,14 +71,19 @@ double CompressionRule::smallest(const std::vector<double>& factor, double low, 
 }
 
 CompressedMeasure::CompressedMeasure(const VectorRef& position, const VectorRef& weight, const CompressionRule& rule)
-    : rule_(rule), order_(static_cast<std::size_t>(position.size())), position_(position) {
-  std::iota(order_.begin(), order_.end(), 0u);
-  group(0, position.size());
+    : rule_(rule), order_(position.size()), position_(position.size()) {
+  const Range range = range_of(position);
+  if (fits_a_cell(range, position.size())) {
+    position_ = position;
+    std::iota(order_.begin(), order_.end(), 0u);
+    add_cell(0, position.size(), range);
+  } else {
+    distribute(0, position, {}, range);
+  }
   if (weight.size() == 0) {
     equal_weight_ = 1.0 / static_cast<double>(position.size());
   } else {
-    weight_.resize(weight.size());
-    for (Index k = 0; k < weight.size(); ++k) weight_[k] = weight[order_[static_cast<std::size_t>(k)]];
+    weight_ = weight(order_);
   }
   std::vector<Atoms> atoms(cells_.size());
 #pragma omp parallel for schedule(dynamic, 8) if (position.size() > worth_threads)
@@ -76,64 +92,86 @@ CompressedMeasure::CompressedMeasure(const VectorRef& position, const VectorRef&
   place_grid(atoms);
 }
 
-// One counting pass per level splits a range into cells; only ranges with far outliers or with places that ask for
+bool CompressedMeasure::is_of(const VectorRef& position, const VectorRef& weight, const CompressionRule& rule) const {
+  if (rule != rule_ || position.size() != position_.size() || weight.size() != weight_.size()) return false;
+  auto same = [&](Index k) {
+    const Index point = order_[k];
+    return position_[k] == position[point] && (weight_.size() == 0 || weight_[k] == weight[point]);
+  };
+  constexpr Index likely_to_differ = 100;
+  for (Index k = 0; k < std::min(likely_to_differ, position.size()); ++k)
+    if (!same(k)) return false;
+  bool all = true;
+#pragma omp parallel for schedule(static) reduction(&& : all) if (position.size() > worth_threads)
+  for (Index k = 0; k < position.size(); ++k) all = all && same(k);
+  return all;
+}
+
+bool CompressedMeasure::fits_a_cell(const Range& range, Index count) const {
+  return count == 1 || (range.length() <= rule_.cell_width && range.length() <= rule_.widest_cell(range.low, range.high));
+}
+
+void CompressedMeasure::add_cell(Index begin, Index end, const Range& range) {
+  const bool direct = end - begin <= rule_.grid_order;
+  cells_.push_back({begin, end, 0.5 * (range.low + range.high), 0.5 * range.length(), direct});
+  if (direct) sort(begin, end);
+}
+
+// One counting pass per level splits points into cells; only ranges with far outliers or with places that ask for
 // narrower cells need another level, because the number of cells per level is bounded by the number of points. Points
 // are counted and moved in a fixed number of parts, so that their order does not depend on the number of threads.
-void CompressedMeasure::group(Index begin, Index end) {
-  const Index count = end - begin;
-  const double low = position_.segment(begin, count).minCoeff(), high = position_.segment(begin, count).maxCoeff();
-  const double widest = high - low > rule_.cell_width ? rule_.cell_width : rule_.widest_cell(low, high);
-  if (high - low <= widest || count == 1) {
-    cells_.push_back({begin, end, 0.5 * (low + high), 0.5 * (high - low), count <= rule_.grid_order});
-    if (cells_.back().direct) sort(begin, end);
-    return;
-  }
+void CompressedMeasure::distribute(Index begin, const VectorRef& position, const Order& order, const Range& range) {
+  const Index count = position.size();
+  const double widest =
+      range.length() > rule_.cell_width ? rule_.cell_width : rule_.widest_cell(range.low, range.high);
   const auto bins = std::max<Index>(
-      2, static_cast<Index>(std::min(std::ceil((high - low) / widest), static_cast<double>(count))));
-  const double per_unit = static_cast<double>(bins) / (high - low);
-  auto bin_of = [&](double x) { return std::min(static_cast<Index>((x - low) * per_unit), bins - 1); };
+      2, static_cast<Index>(std::min(std::ceil(range.length() / widest), static_cast<double>(count))));
+  const double per_unit = static_cast<double>(bins) / range.length();
+  auto bin_of = [&](double x) { return std::min(static_cast<Index>((x - range.low) * per_unit), bins - 1); };
   const Index parts = count > worth_threads ? 16 : 1;
-  auto part_begin = [&](Index part) { return begin + count * part / parts; };
   using Counts = Eigen::Matrix<Index, Eigen::Dynamic, Eigen::Dynamic>;
   Counts next = Counts::Zero(bins, parts);
 #pragma omp parallel for schedule(static) if (parts > 1)
   for (Index part = 0; part < parts; ++part)
-    for (Index k = part_begin(part); k < part_begin(part + 1); ++k) ++next(bin_of(position_[k]), part);
-  std::vector<Index> start(static_cast<std::size_t>(bins) + 1, 0);
-  Index total = 0;
+    for (Index k = count * part / parts; k < count * (part + 1) / parts; ++k) ++next(bin_of(position[k]), part);
+  std::vector<Index> start(static_cast<std::size_t>(bins) + 1, begin);
+  Index total = begin;
   for (Index bin = 0; bin < bins; ++bin) {
     for (Index part = 0; part < parts; ++part) total += std::exchange(next(bin, part), total);
     start[static_cast<std::size_t>(bin) + 1] = total;
   }
-  std::vector<std::uint32_t> order(static_cast<std::size_t>(count));
-  Vector position(count);
 #pragma omp parallel for schedule(static) if (parts > 1)
   for (Index part = 0; part < parts; ++part)
-    for (Index k = part_begin(part); k < part_begin(part + 1); ++k) {
-      const Index place = next(bin_of(position_[k]), part)++;
-      position[place] = position_[k];
-      order[static_cast<std::size_t>(place)] = order_[static_cast<std::size_t>(k)];
+    for (Index k = count * part / parts; k < count * (part + 1) / parts; ++k) {
+      const Index place = next(bin_of(position[k]), part)++;
+      position_[place] = position[k];
+      order_[place] = order.size() > 0 ? order[k] : static_cast<std::uint32_t>(k);
     }
-  std::copy(order.begin(), order.end(), order_.begin() + begin);
-  position_.segment(begin, count) = position;
-  for (std::size_t b = 0; b + 1 < start.size(); ++b)
-    if (start[b] < start[b + 1]) group(begin + start[b], begin + start[b + 1]);
+  for (std::size_t bin = 0; bin + 1 < start.size(); ++bin) {
+    const Index first = start[bin], size = start[bin + 1] - first;
+    if (size == 0) continue;
+    const Range inside = range_of(position_.segment(first, size));
+    if (fits_a_cell(inside, size))
+      add_cell(first, first + size, inside);
+    else
+      distribute(first, Vector(position_.segment(first, size)), Order(order_.segment(first, size)), inside);
+  }
 }
 
 /// By position, equal ones by index, for cells of few points.
 void CompressedMeasure::sort(Index begin, Index end) {
   for (Index k = begin + 1; k < end; ++k) {
     const double x = position_[k];
-    const std::uint32_t point = order_[static_cast<std::size_t>(k)];
+    const std::uint32_t point = order_[k];
     Index place = k;
     for (; place > begin; --place) {
-      const std::uint32_t before = order_[static_cast<std::size_t>(place - 1)];
+      const std::uint32_t before = order_[place - 1];
       if (position_[place - 1] < x || (position_[place - 1] == x && before < point)) break;
       position_[place] = position_[place - 1];
-      order_[static_cast<std::size_t>(place)] = before;
+      order_[place] = before;
     }
     position_[place] = x;
-    order_[static_cast<std::size_t>(place)] = point;
+    order_[place] = point;
   }
 }
 
@@ -242,7 +280,7 @@ void CompressedMeasure::for_each_direct_point(const Cell& cell, Body body) const
   Index place = cell.first_grid;
   for (Index k = cell.begin; k < cell.end; ++k) {
     if (k > cell.begin && position_[k] != position_[k - 1]) ++place;
-    body(order_[static_cast<std::size_t>(k)], place);
+    body(order_[k], place);
   }
 }
 
@@ -270,7 +308,7 @@ Vector CompressedMeasure::interpolate(const VectorRef& on_grid) const {
           b2.swap(b1);
         }
         b0 = c[0] + y * b1 - b2;
-        for (Index p = 0; p < count; ++p) result[order_[static_cast<std::size_t>(begin + p)]] = b0[p];
+        for (Index p = 0; p < count; ++p) result[order_[begin + p]] = b0[p];
       }
     }
   }
@@ -296,7 +334,7 @@ Vector CompressedMeasure::spread(const VectorRef& on_points) const {
         const Index count = std::min(chunk_size, cell.end - begin);
         y = local(position_.segment(begin, count), cell.centre, cell.half_width);
         lower.resize(count);
-        for (Index p = 0; p < count; ++p) lower[p] = on_points[order_[static_cast<std::size_t>(begin + p)]];
+        for (Index p = 0; p < count; ++p) lower[p] = on_points[order_[begin + p]];
         upper = lower * y;
         moments[0] += lower.sum();
         for (Index degree = 1; degree < cell.grid_size; ++degree) {  // T_{k+1} = 2yT_k - T_{k-1}

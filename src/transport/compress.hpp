@@ -40,6 +40,11 @@ struct CompressionRule {
   [[nodiscard]] double smallest(const std::vector<double>& factor, double low, double high) const;
 };
 
+struct Range {
+  double low, high;
+  [[nodiscard]] double length() const { return high - low; }
+};
+
 /// A stretch of the measure that nodes [first, last) stand for; width 0 where they are its own points.
 struct Box {
   Index first, last;
@@ -51,6 +56,9 @@ class CompressedMeasure {
   CompressedMeasure() = default;
   /// `weight` may be empty: all points weigh the same. Total mass is kept. Points of zero weight must be left out.
   CompressedMeasure(const VectorRef& position, const VectorRef& weight, const CompressionRule& rule);
+
+  /// Made from the same, it would be the same.
+  [[nodiscard]] bool is_of(const VectorRef& position, const VectorRef& weight, const CompressionRule& rule) const;
 
   [[nodiscard]] const LineMeasure& nodes() const { return nodes_; }
   [[nodiscard]] const Vector& grid() const { return grid_; }
@@ -77,7 +85,12 @@ class CompressedMeasure {
     std::vector<double> position, weight;
   };
 
-  void group(Index begin, Index end);
+  using Order = Eigen::Matrix<std::uint32_t, Eigen::Dynamic, 1>;
+
+  [[nodiscard]] bool fits_a_cell(const Range& range, Index count) const;
+  void add_cell(Index begin, Index end, const Range& range);
+  /// Splits points into cells from `begin` on; `order` is their place with the caller, empty: the one they have here.
+  void distribute(Index begin, const VectorRef& position, const Order& order, const Range& range);
   void sort(Index begin, Index end);
   [[nodiscard]] Atoms atoms_of(const Cell& cell) const;
   void place_nodes(const std::vector<Atoms>& atoms);
@@ -86,8 +99,8 @@ class CompressedMeasure {
   void for_each_direct_point(const Cell& cell, Body body) const;
 
   CompressionRule rule_;
-  std::vector<std::uint32_t> order_;  // grouped order → caller's order
-  Vector position_, weight_;          // grouped; weight_ empty when equal
+  Order order_;               // grouped order → caller's order
+  Vector position_, weight_;  // grouped; weight_ empty when equal
   double equal_weight_ = 0;
   std::vector<Cell> cells_;
   std::vector<Box> boxes_;

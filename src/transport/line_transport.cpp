@@ -34,12 +34,9 @@ void LineTransport::compress(SideState& side, const VectorRef& points, const Vec
   side.rule.cell_width = cell_width_in_root_epsilon * unit;
   side.rule.order = side.rule.grid_order = order_for(options_.accuracy);
   // Without response-side parameters t is the same at every w.
-  auto same = [](const Vector& a, const VectorRef& b) { return a.size() == b.size() && a == b; };
-  if (side.made_by == side.rule && same(side.made_from, points) && same(side.made_with, weights)) return;
+  if (side.measure.is_of(points, weights, side.rule)) return;
+  side.measure = {};  // give its memory back before taking as much again
   side.measure = CompressedMeasure(points, weights, side.rule);
-  side.made_by = side.rule;
-  side.made_from = points;
-  side.made_with = weights;
 }
 
 void LineTransport::forget() {

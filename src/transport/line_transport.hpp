@@ -54,8 +54,6 @@ class LineTransport {
   struct SideState {
     CompressedMeasure measure;
     CompressionRule rule;
-    CompressionRule made_by;  // what `measure` was made by and from
-    Vector made_from, made_with;
   };
 
   struct LinePoints {
