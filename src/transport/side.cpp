@@ -23,39 +23,51 @@ using Array = Eigen::ArrayXd;
 // With b = ℓ and a = 1 + ε₁/ε this is the scaling step, with b = -u and a = ε₁/ε the response to a potential.
 //
 // For fixed multipliers x = log r solves  a x + 2λ₃ eˣ = c,  a convex increasing equation: Newton converges from any
-// start to the right of the root, and one step from the left lands there.
-Array log_ratio_at(const Array& b, double a, Multipliers lambda) {
-  Array c = b - lambda.mass + 2 * lambda.ball;
-  if (lambda.ball == 0) return c / a;
-  // eˣ ≤ c/(2λ₃) - (a/2λ₃)x: start at the smaller of two upper bounds of the root (for x ≥ 0 the second holds).
-  Array x = (c / a).min((c.max(2 * lambda.ball) / (2 * lambda.ball)).log());
-  for (int iteration = 0; iteration < 60; ++iteration) {
-    Array grown = 2 * lambda.ball * x.exp();
-    Array step = (a * x + grown - c) / (a + grown);
-    x -= step;
-    if (step.abs().maxCoeff() <= 1e-15 * (1 + x.abs().maxCoeff())) break;
+// start to the right of the root, and one step from the left lands there. `x` is where to start from.
+void refine_log_ratio(const Array& b, double a, Multipliers lambda, Array& x) {
+  const Array c = b - lambda.mass + 2 * lambda.ball;
+  if (lambda.ball == 0) {
+    x = c / a;
+    return;
   }
+  // Two upper bounds of the root (for x ≥ 0 the second holds).
+  const Array bound = (c / a).min((c.max(2 * lambda.ball) / (2 * lambda.ball)).log());
+  Array grown, step;
+  x = x.min(bound);
+  for (int iteration = 0; iteration < 60; ++iteration) {
+    grown = 2 * lambda.ball * x.exp();
+    step = (a * x + grown - c) / (a + grown);
+    x = (x - step).min(bound);
+    if ((step.abs() * (a + grown) <= 4e-16 * (c.abs() + grown)).all()) break;
+  }
+}
+
+Array log_ratio_at(const Array& b, double a, Multipliers lambda) {
+  Array x = Array::Constant(b.size(), std::numeric_limits<double>::infinity());
+  refine_log_ratio(b, a, lambda, x);
   return x;
 }
 
 // Σμr decreases in λ₁, from at least one where λ₁ = min b (all r ≥ 1) to at most one where λ₁ = max b: Newton on
 // log Σμr, which is exact in one step when λ₃ = 0, inside this bracket.
-Array solve_mass(const Array& weights, const Array& b, double a, Multipliers& lambda) {
+void solve_mass(const Array& weights, const Array& b, double a, Multipliers& lambda, Array& x) {
   constexpr double underflown = 1e-280;
   double low = b.minCoeff(), high = b.maxCoeff();
   lambda.mass = std::clamp(lambda.mass, low, high);
+  Array r;
   for (int iteration = 0; iteration < 200; ++iteration) {
-    const Array x = log_ratio_at(b, a, lambda), mass = weights * x.exp();
-    const double total = mass.sum();
+    refine_log_ratio(b, a, lambda, x);
+    r = x.exp();
+    const double total = (weights * r).sum();
+    if (std::abs(total - 1) <= 2e-15) break;
     (total > 1 ? low : high) = lambda.mass;
-    const double slope = (mass / (a + 2 * lambda.ball * x.exp())).sum();
+    const double slope = (weights * r / (a + 2 * lambda.ball * r)).sum();
     double next = total > underflown ? lambda.mass + std::log(total) * total / slope : low;
     if (!(next > low && next < high)) next = 0.5 * (low + high);
     const double step = next - lambda.mass;
-    lambda.mass = next;
     if (std::abs(step) <= 1e-15 * (1 + std::abs(next))) break;
+    lambda.mass = next;
   }
-  return log_ratio_at(b, a, lambda);
 }
 
 Array solve_ball(const Array& weights, const Array& b, double a, double spread, Multipliers& lambda) {
@@ -70,14 +82,14 @@ Array solve_ball(const Array& weights, const Array& b, double a, double spread, 
   double scale = (b - lambda.mass).abs().maxCoeff();
   lambda.ball = std::max(scale, 1e-8) / std::sqrt(spread);
   for (int iteration = 0; iteration < 200; ++iteration) {
-    x = solve_mass(weights, b, a, lambda);
-    Array r = x.exp();
+    solve_mass(weights, b, a, lambda, x);
+    const Array r = x.exp();
     double distance = (weights * (r - 1).square()).sum();
     if (std::abs(distance - spread) <= 1e-14 * spread) break;
     (distance > spread ? low : high) = lambda.ball;
-    Array inverse = weights * r / (a + 2 * lambda.ball * r);  // μ/D
-    double mean = (inverse * (r - 1)).sum() / inverse.sum();
-    double slope = -4 * (inverse * (r - 1 - mean) * (r - 1)).sum();  // d distance / dλ₃ along Σμr = 1
+    const Array inverse = weights * r / (a + 2 * lambda.ball * r);  // μ/D
+    const double mean = (inverse * (r - 1)).sum() / inverse.sum();
+    const double slope = -4 * (inverse * (r - 1 - mean) * (r - 1)).sum();  // d distance / dλ₃ along Σμr = 1
     // Rows given up altogether leave a plateau where Newton's step is wild; a factor at a time leads off it.
     constexpr double largest_factor = 16;
     const double newton = std::exp(-std::log(distance / spread) * distance / (slope * lambda.ball));
@@ -85,6 +97,7 @@ Array solve_ball(const Array& weights, const Array& b, double a, double spread, 
     if (!(next > low && next < high))
       next = std::isinf(high) ? largest_factor * lambda.ball : low == 0 ? high / largest_factor : std::sqrt(low * high);
     if (std::abs(next - lambda.ball) <= 1e-15 * lambda.ball) break;
+    lambda.mass -= 2 * mean * (next - lambda.ball);  // keeps Σμr to first order
     lambda.ball = next;
   }
   return x;
