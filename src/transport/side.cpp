@@ -53,6 +53,7 @@ Array log_ratio_at(const Array& b, double a, Multipliers lambda) {
 void solve_mass(const Array& weights, const Array& b, double a, Multipliers& lambda, Array& x) {
   constexpr double underflown = 1e-280;
   double low = b.minCoeff(), high = b.maxCoeff();
+  const double rounding = 4e-16 * std::max(std::abs(low), std::abs(high));
   lambda.mass = std::clamp(lambda.mass, low, high);
   Array r;
   for (int iteration = 0; iteration < 200; ++iteration) {
@@ -65,7 +66,7 @@ void solve_mass(const Array& weights, const Array& b, double a, Multipliers& lam
     double next = total > underflown ? lambda.mass + std::log(total) * total / slope : low;
     if (!(next > low && next < high)) next = 0.5 * (low + high);
     const double step = next - lambda.mass;
-    if (std::abs(step) <= 1e-15 * (1 + std::abs(next))) break;
+    if (std::abs(step) <= rounding) break;
     lambda.mass = next;
   }
 }
@@ -84,10 +85,11 @@ Array solve_ball(const Array& weights, const Array& b, double a, double spread, 
   for (int iteration = 0; iteration < 200; ++iteration) {
     solve_mass(weights, b, a, lambda, x);
     const Array r = x.exp();
-    double distance = (weights * (r - 1).square()).sum();
-    if (std::abs(distance - spread) <= 1e-14 * spread) break;
-    (distance > spread ? low : high) = lambda.ball;
+    const double distance = (weights * (r - 1).square()).sum();
     const Array inverse = weights * r / (a + 2 * lambda.ball * r);  // μ/D
+    const double rounding = 1e-14 * spread + 1e-15 * b.abs().maxCoeff() * (inverse * (r - 1).abs()).sum();
+    if (std::abs(distance - spread) <= rounding) break;
+    (distance > spread ? low : high) = lambda.ball;
     const double mean = (inverse * (r - 1)).sum() / inverse.sum();
     const double slope = -4 * (inverse * (r - 1 - mean) * (r - 1)).sum();  // d distance / dλ₃ along Σμr = 1
     // Rows given up altogether leave a plateau where Newton's step is wild; a factor at a time leads off it.
