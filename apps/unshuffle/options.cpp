@@ -150,7 +150,7 @@ void add_model_options(CLI::App& command, MethodOptions& options) {
           ->capture_default_str();
   options.rho1_given = command.add_option("--rho1", options.rho1,
                                           "Robust, instead of --unmatched: squared distance the row sums of the plan "
-                                          "may have from the response weights (both sum to one).");
+                                          "may have from the response weights (both sum to one); 0: none, every row is matched.");
   options.rho2_given = command.add_option("--rho2", options.rho2, "Likewise for the features.");
   options.objective_given =
       command.add_option("--objective", options.objective, "Minimise the transport cost, or the entropic value.")
@@ -184,8 +184,8 @@ FitOptions to_fit_options(const MethodOptions& options) {
   FitOptions fit;
   if (options.method_given != nullptr) fit.method = chosen_method(options);
   require(options.unmatched > 0 && options.unmatched < 1, "--unmatched", options.unmatched, "above 0 and below 1");
-  if (options.rho1_given->count() > 0) require(options.rho1 > 0, "--rho1", options.rho1, "> 0");
-  if (options.rho2_given->count() > 0) require(options.rho2 > 0, "--rho2", options.rho2, "> 0");
+  if (options.rho1_given->count() > 0) require(options.rho1 >= 0, "--rho1", options.rho1, ">= 0");
+  if (options.rho2_given->count() > 0) require(options.rho2 >= 0, "--rho2", options.rho2, ">= 0");
   require(options.threads >= 0, "--threads", options.threads, "at least 0");
   require(options.tolerance > 0 && std::isfinite(options.tolerance), "--tolerance", options.tolerance, "> 0");
   fit.objective = options.objective == "entropic" ? Objective::entropic : Objective::transport;

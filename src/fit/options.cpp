@@ -15,7 +15,8 @@ void require(bool holds, const char* option, double value, const char* constrain
 
 bool positive(double value) { return value > 0 && std::isfinite(value); }
 
-transport::MarginalPolicy ball(double rho, double unmatched, Index rows) {
+transport::MarginalPolicy relaxed(double rho, double unmatched, Index rows) {
+  if (rho == 0) return transport::Exact{};
   transport::Ball policy;
   policy.spread = rho >= 0 ? rho * static_cast<double>(rows) : unmatched / (1 - unmatched);
   return policy;
@@ -29,8 +30,9 @@ void validate(const FitOptions& options) {
           "0 (off) or > 0");
   if (options.method == Method::robot_robust) {
     require(options.unmatched > 0 && options.unmatched < 1, "unmatched", options.unmatched, "> 0 and < 1");
-    require(options.rho1 != 0 && !std::isnan(options.rho1), "rho1", options.rho1, "> 0, or negative to use unmatched");
-    require(options.rho2 != 0 && !std::isnan(options.rho2), "rho2", options.rho2, "> 0, or negative to use unmatched");
+    require(!std::isnan(options.rho1), "rho1", options.rho1, ">= 0, or negative to use unmatched");
+    require(!std::isnan(options.rho2), "rho2", options.rho2, ">= 0, or negative to use unmatched");
+    require(options.rho1 != 0 || options.rho2 != 0, "rho2", options.rho2, "> 0 where rho1 = 0");
   }
   require(options.starts >= 0, "starts", options.starts, ">= 0");
   require(options.start_confidence >= 0 && options.start_confidence < 1, "start_confidence", options.start_confidence,
@@ -79,8 +81,8 @@ EvaluatorOptions evaluator_options(const FitOptions& options, const Problem& pro
   made.accuracy = options.accuracy;
   made.backend = options.backend;
   if (options.method == Method::robot_robust) {
-    made.response_side = ball(options.rho1, options.unmatched, problem.responses());
-    made.feature_side = ball(options.rho2, options.unmatched, problem.features());
+    made.response_side = relaxed(options.rho1, options.unmatched, problem.responses());
+    made.feature_side = relaxed(options.rho2, options.unmatched, problem.features());
   }
   return made;
 }

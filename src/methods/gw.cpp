@@ -33,13 +33,27 @@ std::vector<Index> ascending(const Vector& value) {
   return order;
 }
 
-Matrix squared_distances(const MatrixRef& rows) {
+/// Squared distances between rows, D_ik = a_i + a_k - 2 u_i·u_k, as a product left·rightᵀ of rank d + 2.
+struct SquaredDistances {
+  Matrix left, right;
+
+  explicit SquaredDistances(const MatrixRef& rows) : left(rows.rows(), rows.cols() + 2), right(left) {
+    const Matrix middle = centred(rows);
+    const Vector size = middle.rowwise().squaredNorm();
+    left << size, Vector::Ones(rows.rows()), -2 * middle;
+    right << Vector::Ones(rows.rows()), size, middle;
+  }
+  /// Σ_k D_ik² weight_k.
+  [[nodiscard]] Vector squares_times(const Vector& weight) const {
+    return (left * (right.transpose() * weight.asDiagonal() * right)).cwiseProduct(left).rowwise().sum();
+  }
+};
+
+/// Rows in units in which their squared distances have the mean one: the shape of the cloud without its size.
+Matrix of_unit_size(const MatrixRef& rows) {
   const Matrix middle = centred(rows);
-  const Vector size = middle.rowwise().squaredNorm();
-  Matrix made = -2 * middle * middle.transpose();
-  made.colwise() += size;
-  made.rowwise() += size.transpose();
-  return made.cwiseMax(0);
+  const double mean = 2 * middle.squaredNorm() / double(rows.rows());
+  return mean > 0 ? Matrix(middle / std::sqrt(mean)) : middle;
 }
 
 /// Everything known beside the response, and the response: the side of D1.
@@ -83,25 +97,23 @@ std::vector<Index> sliced_alignment(const MatrixRef& u, const MatrixRef& v, int 
 }
 
 // d/dΓ_ij of Σ (D_ik - E_jl)² Γ_ij Γ_kl = 2 Σ_kl (D_ik - E_jl)² Γ_kl, with Γ's sums being the weights.
-Matrix linearised_cost(const MatrixRef& u_distances, const MatrixRef& v_distances, const MatrixRef& plan) {
-  const Vector rows = plan.rowwise().sum();
-  const Vector columns = plan.colwise().sum();
-  Matrix made = -2 * (u_distances * plan) * v_distances;
-  made.colwise() += u_distances.cwiseAbs2() * rows;
-  made.rowwise() += (v_distances.cwiseAbs2() * columns).transpose();
+Matrix linearised_cost(const MatrixRef& u, const MatrixRef& v, const MatrixRef& plan) {
+  const SquaredDistances d(u), e(v);
+  Matrix made = (d.left * (-2 * (d.right.transpose() * plan * e.left))) * e.right.transpose();
+  made.colwise() += d.squares_times(plan.rowwise().sum());
+  made.rowwise() += e.squares_times(plan.colwise().sum()).transpose();
   return 2 * made;
 }
 
-SoftAlignment entropic_alignment(const MatrixRef& u_distances, const MatrixRef& v_distances, double epsilon,
-                                 int max_iterations) {
-  const Index n = u_distances.rows();
-  const Index m = v_distances.rows();
+SoftAlignment entropic_alignment(const MatrixRef& u, const MatrixRef& v, double epsilon, int max_iterations) {
+  const Index n = u.rows();
+  const Index m = v.rows();
   transport::Solver solver({.epsilon = epsilon, .relative = false, .tolerance = 1e-8});
   SoftAlignment made;
   made.plan = Matrix::Constant(n, m, 1.0 / double(n * m));
   made.message = "all iterations taken before the plan settled";
   while (made.iterations < max_iterations && !made.converged) {
-    const transport::Plan next = solver.solve(linearised_cost(u_distances, v_distances, made.plan));
+    const transport::Plan next = solver.solve(linearised_cost(u, v, made.plan));
     ++made.iterations;
     if (!next.converged) {
       made.message = fmt::format("the transport problem did not converge: {}", next.message);
@@ -147,14 +159,11 @@ Estimate estimate_sinkhorn_gw(const MethodInput& input) {
   Candidate told;
   told.converged = true;
   for (const Block& block : rows.blocks()) {
-    const Matrix u = squared_distances(response_side(input.problem, block.response_rows));
-    const Matrix v = squared_distances(input.problem.z(block.feature_rows, Eigen::all));
-    // In units of their means: only the shape of the clouds is compared, not their size.
-    const Matrix du = u / std::max(u.mean(), 1e-300);
-    const Matrix dv = v / std::max(v.mean(), 1e-300);
-    const Matrix product = Matrix::Constant(du.rows(), dv.rows(), 1.0 / double(du.rows() * dv.rows()));
-    const double unit = linearised_cost(du, dv, product).maxCoeff();
-    const SoftAlignment soft = entropic_alignment(du, dv, input.options.gw_epsilon * (unit > 0 ? unit : 1));
+    const Matrix u = of_unit_size(response_side(input.problem, block.response_rows));
+    const Matrix v = of_unit_size(input.problem.z(block.feature_rows, Eigen::all));
+    const Matrix product = Matrix::Constant(u.rows(), v.rows(), 1.0 / double(u.rows() * v.rows()));
+    const double unit = linearised_cost(u, v, product).maxCoeff();
+    const SoftAlignment soft = entropic_alignment(u, v, input.options.gw_epsilon * (unit > 0 ? unit : 1));
     const std::vector<Index> partner = assign(-soft.plan).column_of_row;
     for (std::size_t k = 0; k < partner.size(); ++k) {
       if (partner[k] < 0) continue;

@@ -29,10 +29,11 @@ struct SoftAlignment {
 /// Entropic alignment (Peyré, Cuturi & Solomon 2016): the quadratic cost is linearised at the plan, transport at
 /// `epsilon` (in the unit of that linear cost) gives the next plan, until plans repeat. Equal weights; starts from the
 /// product of the weights.
-[[nodiscard]] SoftAlignment entropic_alignment(const MatrixRef& u_distances, const MatrixRef& v_distances,
-                                               double epsilon, int max_iterations = 200);
+[[nodiscard]] SoftAlignment entropic_alignment(const MatrixRef& u, const MatrixRef& v, double epsilon,
+                                               int max_iterations = 200);
 
-/// The gradient of the entropic objective's quadratic part at a plan of equal weights, n×m.
-[[nodiscard]] Matrix linearised_cost(const MatrixRef& u_distances, const MatrixRef& v_distances, const MatrixRef& plan);
+/// The gradient of the entropic objective's quadratic part at a plan of equal weights, n×m; squared distances between
+/// the rows of u and of v are never formed.
+[[nodiscard]] Matrix linearised_cost(const MatrixRef& u, const MatrixRef& v, const MatrixRef& plan);
 
 }  // namespace unshuffle

@@ -354,7 +354,7 @@ class BadUsage(Case):
 
     def test_numbers_out_of_range(self):
         self.refuse_fit("--robust", "--unmatched", "1", says="--unmatched = 1 must be")
-        self.refuse_fit("--robust", "--rho1", "-1", says="--rho1 = -1 must be > 0")
+        self.refuse_fit("--robust", "--rho1", "-1", says="--rho1 = -1 must be >= 0")
         self.refuse_fit("--threads", "-1", says="--threads = -1 must be at least 0")
         self.refuse_fit("--starts", "-1", says="--starts = -1 must be at least 0")
         self.refuse_fit("--tolerance", "0", says="--tolerance = 0 must be > 0")

@@ -56,6 +56,7 @@ Measurements trial(const Measurement& place, const SimulateOptions& design) {
   options.threads = 1;
   options.seed = design.seed;
   options.starts = place.method.starts_with("robot") ? 3 : 0;
+  options.rho1 = 0;  // every response has its partner; a fifth of D2 has none
   const Fit made = fit_named(place.method, sample, model, options);
   Measurement error = place, seconds = place;
   error.quantity = "relative_error";

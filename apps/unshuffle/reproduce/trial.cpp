@@ -7,7 +7,7 @@ namespace unshuffle::app {
 
 Sample sample_of(const SimulateOptions& options) {
   Simulation simulation = simulate(options);
-  Sample sample{std::move(simulation.problem), std::move(simulation.test), {}};
+  Sample sample{std::move(simulation.problem), std::move(simulation.test), {}, {}};
   for (std::size_t row = 0; row < simulation.permutation.size(); ++row) {
     sample.truth.push_back({static_cast<Index>(row), simulation.permutation[row]});
   }
@@ -25,7 +25,7 @@ Fit fit_named(const std::string& method, const Sample& sample, const Model& mode
                               (options.row_hint && (method == "am" || method == "em" || method == "hard-em"));
   if (from_consensus) {
     options.start_kind = StartKind::user;
-    options.start = fit_named("rs", sample, model, options).parameters;
+    options.start = sample.consensus ? *sample.consensus : fit_named("rs", sample, model, options).parameters;
     options.starts = 1;
   }
   Problem problem = sample.train;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "reproduce/experiment.hpp"
@@ -14,7 +15,8 @@ namespace unshuffle::app {
 struct Sample {
   Problem train;
   Problem test;
-  std::vector<KnownPair> truth;  ///< The links of `train`.
+  std::vector<KnownPair> truth;       ///< The links of `train`.
+  std::optional<Vector> consensus{};  ///< What RS found, where that is known already.
 };
 [[nodiscard]] Sample sample_of(const SimulateOptions& options);
 
