@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -61,45 +60,6 @@ MotionModel without_inputs(const MotionModel& model, int first, int count) {
   return reduced;
 }
 
-/// The ground-truth identity under a box, -1 where there is none.
-long identity_under(const Box& box, const std::vector<LabelledBox>& truth) {
-  double best = 0.5;
-  long id = -1;
-  for (const LabelledBox& entry : truth) {
-    const double share = overlap(entry.box, box);
-    if (share >= best) {
-      best = share;
-      id = entry.id;
-    }
-  }
-  return id;
-}
-
-void link(TrainFrame& frame, const Labels& truth) {
-  const auto at = static_cast<std::size_t>(frame.number) - 1;
-  if (at == 0 || at >= truth.frames.size()) return;
-  frame.links.assign(frame.tracks.size(), -1);
-  for (std::size_t j = 0; j < frame.tracks.size(); ++j) {
-    const long id = identity_under(frame.tracks[j].from, truth.frames[at - 1]);
-    for (std::size_t i = 0; i < frame.detections.size() && id >= 0; ++i) {
-      if (identity_under(frame.detections[i], truth.frames[at]) == id) frame.links[j] = static_cast<Index>(i);
-    }
-  }
-}
-
-/// The same model fitted with every link between tracks and detections known.
-MotionModel trained_with_links(const Video& video, const TrainOptions& options) {
-  TrainState state((MotionModel()));
-  for (int round = 0; round < 4; ++round) {
-    auto frames = frames_of(video.detections, state.best, options.tracker);
-    for (TrainFrame& frame : frames) link(frame, video.truth);
-    std::erase_if(frames, [](const TrainFrame& frame) { return frame.links.empty(); });
-    for (int epoch = 0; epoch < options.round; ++epoch) train_epoch(state, frames, options);
-    state.best_objective = std::numeric_limits<double>::max();
-  }
-  return state.best;
-}
-
 /// 20 % of the detections taken away and as many false ones put anywhere in the image.
 Detections corrupted(const Detections& clean, std::uint64_t seed) {
   constexpr double share = 0.2;
@@ -141,7 +101,7 @@ void compare_training(Lines& lines, const Video& video) {
   exact.unmatched = 0;
   lines.add("trained on corrupted; robust", video, 1, trained(noisy, options), true);
   lines.add("trained on corrupted; exact", video, 1, trained(noisy, exact), true);
-  lines.add("trained with true links + camera", video, 1, trained_with_links(video, options), true);
+  lines.add("trained with true links + camera", video, 1, trained_with_links(video.detections, video.truth, options), true);
   for (const std::uint64_t seed : {2U, 3U}) {
     options.seed = seed;
     lines.add("trained + camera", video, static_cast<int>(seed), trained(video.detections, options), true);

@@ -123,11 +123,11 @@ class Pen {
     cairo_text_extents(cairo_, words.c_str(), &extents);
     return extents.x_advance;
   }
-  void text_upward(const std::string& words, double x, double y) {
+  void text_upward(const std::string& words, double x, double y, double anchor, double size = text_size) {
     cairo_save(cairo_);
     cairo_translate(cairo_, x, y);
     cairo_rotate(cairo_, -M_PI / 2);
-    text(words, 0, 0, 0.5);
+    text(words, 0, 0, anchor, size);
     cairo_restore(cairo_);
   }
   [[nodiscard]] cairo_t* cairo() const { return cairo_; }
@@ -157,6 +157,13 @@ double label_room(Pen& pen, const Panel& panel) {
   return widest;
 }
 
+/// Height that names of categories need below the axis when they stand upright; 0 when there is room to lie flat.
+double upright_room(Pen& pen, const Panel& panel, double axis_length) {
+  double widest = 0;
+  for (const std::string& name : panel.categories) widest = std::max(widest, pen.width_of(name, small_size, false));
+  return widest * double(panel.categories.size()) < axis_length ? 0 : widest;
+}
+
 std::pair<Range, Range> ranges_of(const Panel& panel) {
   Range x, y;
   auto cover_y = [&](double value) {
@@ -179,6 +186,7 @@ std::pair<Range, Range> ranges_of(const Panel& panel) {
 }
 
 void draw_axes(Pen& pen, const Panel& panel, const Frame& frame, const Axis& x, const Axis& y) {
+  const double upright = upright_room(pen, panel, frame.right - frame.left);
   for (const Tick& tick : y.ticks()) {
     pen.colour(faint);
     pen.line(frame.left, y(tick.at), frame.right, y(tick.at));
@@ -190,13 +198,17 @@ void draw_axes(Pen& pen, const Panel& panel, const Frame& frame, const Axis& x, 
   pen.colour(ink);
   for (const Tick& tick : ticks) {
     pen.line(x(tick.at), frame.bottom, x(tick.at), frame.bottom + 4);
-    pen.text(tick.label, x(tick.at), frame.bottom + 19, 0.5, small_size);
+    if (upright > 0) {
+      pen.text_upward(tick.label, x(tick.at) + 4, frame.bottom + 8, 1, small_size);
+    } else {
+      pen.text(tick.label, x(tick.at), frame.bottom + 19, 0.5, small_size);
+    }
   }
   pen.line(frame.left, frame.bottom, frame.right, frame.bottom);
   pen.line(frame.left, frame.top, frame.left, frame.bottom);
   pen.text(panel.title, frame.left, frame.top - 14, 0, text_size + 1, true);
-  pen.text(panel.x_label, 0.5 * (frame.left + frame.right), frame.bottom + 42, 0.5);
-  pen.text_upward(panel.y_label, frame.left - 56, 0.5 * (frame.top + frame.bottom));
+  pen.text(panel.x_label, 0.5 * (frame.left + frame.right), frame.bottom + upright + (upright > 0 ? 30 : 42), 0.5);
+  pen.text_upward(panel.y_label, frame.left - 56, 0.5 * (frame.top + frame.bottom), 0.5);
 }
 
 void draw_heat(Pen& pen, const HeatMap& heat, const Axis& x, const Axis& y) {
@@ -308,9 +320,9 @@ void name_clouds(Pen& pen, const Panel& panel, const Frame& frame) {
 }
 
 void draw_panel(Pen& pen, const Panel& panel, double left, double top) {
-  const Frame frame{left + margin_left, top + margin_top,
-                    left + panel_width - margin_right - label_room(pen, panel),
-                    top + panel_height - margin_bottom};
+  Frame frame{left + margin_left, top + margin_top, left + panel_width - margin_right - label_room(pen, panel),
+              top + panel_height - margin_bottom};
+  frame.bottom -= upright_room(pen, panel, frame.right - frame.left);
   const auto [x_range, y_range] = ranges_of(panel);
   const bool map = !panel.heat.empty();
   const Axis x(x_range, panel.log_x, panel.categories.empty() && !map, frame.left, frame.right);

@@ -33,9 +33,15 @@ struct Claim {
   std::string found;
 };
 
+struct Listing {
+  std::vector<std::string> head{};
+  std::vector<std::vector<std::string>> rows{};
+};
+
 struct Shown {
   Figure figure;
   std::vector<Claim> claims;
+  Listing table{};  ///< Empty when the figure says it all.
 };
 
 struct Settings {
@@ -43,6 +49,7 @@ struct Settings {
   std::uint64_t seed = 0;
   std::string cytometry_file;      ///< FCS file; empty: simulated events.
   std::string cytometry_response;  ///< Its channel to predict from the others.
+  std::string mot_folder;          ///< MOTChallenge sequences with ground truth; empty: none at hand.
   std::function<bool(double, double)> progress;  ///< (done, total) of one experiment.
 
   [[nodiscard]] int repetitions() const { return quick ? 2 : 10; }
@@ -67,6 +74,7 @@ Experiment alignment_experiment();
 Experiment linear_residual_experiment();
 Experiment landscape_experiment();
 Experiment conditioning_experiment();
+Experiment mot_experiment();
 
 /// All of the above, in the paper's order.
 [[nodiscard]] std::vector<Experiment> all_experiments();

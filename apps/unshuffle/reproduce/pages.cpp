@@ -1,6 +1,7 @@
 #include "reproduce/pages.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "unshuffle/version.hpp"
 
@@ -29,6 +30,26 @@ std::string escaped(const std::string& text) {
 
 const char* verdict(const Claim& claim) { return claim.holds ? "holds" : "does not hold"; }
 
+std::string table_html(const Listing& table) {
+  std::string out = "<table>\n<tr>";
+  for (const std::string& name : table.head) out += fmt::format("<th scope=\"col\">{}</th>", escaped(name));
+  out += "</tr>\n";
+  for (const auto& row : table.rows) {
+    out += "<tr>";
+    for (const std::string& cell : row) out += fmt::format("<td>{}</td>", escaped(cell));
+    out += "</tr>\n";
+  }
+  return out + "</table>\n";
+}
+
+std::string table_markdown(const Listing& table) {
+  std::string out = fmt::format("\n| {} |\n|", fmt::join(table.head, " | "));
+  for (std::size_t k = 0; k < table.head.size(); ++k) out += "---|";
+  out += '\n';
+  for (const auto& row : table.rows) out += fmt::format("| {} |\n", fmt::join(row, " | "));
+  return out;
+}
+
 std::string section(const Result& result) {
   std::string out = fmt::format("<section id=\"{0}\">\n<h2>{0}</h2>\n<p>{1}</p>\n", result.experiment.name,
                                 escaped(result.experiment.content));
@@ -39,7 +60,9 @@ std::string section(const Result& result) {
     out += fmt::format("<tr><td>{}</td><td class=\"{}\">{}</td><td>{}</td></tr>\n", escaped(claim.paper),
                        claim.holds ? "yes" : "no", verdict(claim), escaped(claim.found));
   }
-  return out + fmt::format("</table>\n<p><a href=\"{0}.csv\">Every single run</a></p>\n</section>\n", result.experiment.name);
+  out += "</table>\n";
+  if (!result.table.rows.empty()) out += table_html(result.table);
+  return out + fmt::format("<p><a href=\"{0}.csv\">Every single run</a></p>\n</section>\n", result.experiment.name);
 }
 
 constexpr const char* style = R"(
@@ -78,6 +101,7 @@ std::string results_markdown(const std::vector<Result>& results) {
     for (const Claim& claim : result.claims) {
       out += fmt::format("| {} | {} | {} |\n", claim.paper, verdict(claim), claim.found);
     }
+    if (!result.table.rows.empty()) out += table_markdown(result.table);
   }
   return out;
 }

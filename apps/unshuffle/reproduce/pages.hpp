@@ -11,6 +11,7 @@ namespace unshuffle::app {
 struct Result {
   Experiment experiment;
   std::vector<Claim> claims;
+  Listing table;
 };
 
 /// Every result with its picture (NAME.svg beside the page) and the paper's claims.

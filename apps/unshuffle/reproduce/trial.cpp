@@ -42,15 +42,18 @@ Fit fit_named(const std::string& method, const Sample& sample, const Model& mode
   return fit(problem, model, options);
 }
 
+Measurements outcome_of(Measurement place, const Fit& made, const Sample& sample, const Model& model) {
+  Measurement seconds = place;
+  place.quantity = "relative_error";
+  place.value = relative_error(*model.bound_to(sample.train), made.parameters, sample.test);
+  seconds.quantity = "seconds";
+  seconds.value = made.seconds;
+  return {place, seconds};
+}
+
 Measurements try_method(const Measurement& place, const Sample& sample, const Model& model, const FitOptions& options) {
   try {
-    const Fit made = fit_named(place.method, sample, model, options);
-    Measurement error = place, seconds = place;
-    error.quantity = "relative_error";
-    error.value = relative_error(*model.bound_to(sample.train), made.parameters, sample.test);
-    seconds.quantity = "seconds";
-    seconds.value = made.seconds;
-    return {error, seconds};
+    return outcome_of(place, fit_named(place.method, sample, model, options), sample, model);
   } catch (const InvalidInput&) {
     return {};
   }

@@ -80,7 +80,10 @@ void train(TrainState& state, const std::vector<Detections>& videos, const Train
 [[nodiscard]] std::vector<TrainFrame> frames_of(const Detections& video, const MotionModel& model,
                                                 const TrackerOptions& options);
 
-/// One epoch over given frames in a seeded order; what `train` repeats, for frames whose links are known.
+/// One epoch over given frames in a seeded order; what `train` repeats.
 void train_epoch(TrainState& state, const std::vector<TrainFrame>& frames, const TrainOptions& options);
+
+/// The linear model fitted to the same frames with every link read off the ground truth: what is lost with the links.
+[[nodiscard]] MotionModel trained_with_links(const Detections& video, const Labels& truth, const TrainOptions& options);
 
 }  // namespace unshuffle::tracking
