@@ -62,6 +62,9 @@ int run(const ReproduceCommand& command) {
   if (command.settings.cytometry_file.empty() != command.settings.cytometry_response.empty()) {
     throw InvalidInput("--cytometry-file and --cytometry-response belong together");
   }
+  if (command.name == "mot" && command.from.empty() && command.settings.mot_folder.empty()) {
+    throw InvalidInput("reproduce mot needs --mot-data FOLDER, which holds MOTChallenge sequences with det and gt");
+  }
   std::error_code failure;
   std::filesystem::create_directories(command.out, failure);
   if (failure) throw SystemFailure(fmt::format("{}: cannot be made: {}", command.out, failure.message()));

@@ -624,7 +624,7 @@ class Tracking(Case):
         os.makedirs(self.path(f"{name}/det"))
         os.makedirs(self.path(f"{name}/gt"))
         self.write(f"{name}/seqinfo.ini",
-                   f"[Sequence]\nname={name}\nframeRate=10\nseqLength={frames}\nimWidth=640\nimHeight=480\n")
+                   f"[Sequence]\nname={os.path.basename(name)}\nframeRate=10\nseqLength={frames}\nimWidth=640\nimHeight=480\n")
         detections, truth = [], []
         for frame in range(1, frames + 1):
             for person in range(people):
@@ -634,6 +634,20 @@ class Tracking(Case):
         self.write(f"{name}/det/det.txt", "".join(reversed(detections)))
         self.write(f"{name}/gt/gt.txt", "".join(truth))
         return name
+
+    def test_the_tracking_table_of_the_paper(self):
+        self.make_video("a/Walk")
+        self.make_video("a/Stroll", people=4)
+        self.succeed("reproduce", "mot", "--mot-data", "a", "--out", "r")
+        self.assertEqual(sorted(os.listdir(self.path("r"))), ["index.html", "mot.csv", "mot.png", "mot.svg", "results.md"])
+        with open(self.path("r/results.md")) as page:
+            self.assertIn("| all sequences | SORT |", page.read())
+        switches = [row for row in read_rows(self.path("r/mot.csv")) if row["quantity"] == "IDS"]
+        self.assertEqual(len(switches), 5 * 4)  # five methods, two videos, fixed cameras and all
+        self.refuse(2, "reproduce", "mot", "--out", "s", says="--mot-data")
+        os.mkdir(self.path("empty"))
+        self.refuse(3, "reproduce", "mot", "--mot-data", "empty", "--out", "s", says="det/det.txt", creates=["s"])
+        self.refuse(3, "reproduce", "mot", "--mot-data", "none", "--out", "t", says="none", creates=["t"])
 
     def test_a_clear_video_is_tracked_without_a_mistake_and_evaluated(self):
         self.make_video()

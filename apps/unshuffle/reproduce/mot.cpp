@@ -35,11 +35,9 @@ struct Video {
 };
 
 std::vector<Video> read_videos(const Settings& settings) {
-  if (settings.mot_folder.empty()) {
-    throw InvalidInput("reproduce mot needs --mot-data FOLDER, which holds MOTChallenge sequences with det and gt");
-  }
   std::vector<std::filesystem::path> folders;
-  for (const auto& entry : std::filesystem::directory_iterator(settings.mot_folder)) {
+  std::error_code failure;
+  for (const auto& entry : std::filesystem::directory_iterator(settings.mot_folder, failure)) {
     if (std::filesystem::exists(entry.path() / "det" / "det.txt") && std::filesystem::exists(entry.path() / "gt" / "gt.txt")) {
       folders.push_back(entry.path());
     }
