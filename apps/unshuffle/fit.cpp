@@ -174,13 +174,6 @@ std::string links_csv(const Fit& fit) {
   return out;
 }
 
-Matching match_at(const Problem& problem, const Model& bound, FitOptions options, const Fit& fit) {
-  options.epsilon = {.value = fit.epsilon, .relative = false};
-  const Problem whole = completed(problem);
-  Evaluator evaluator(whole, bound, evaluator_options(options, whole));
-  return match(evaluator, whole, bound, fit.parameters);
-}
-
 void write_outputs(const FitCommand& command, const Fit& fit, const FitContext& context,
                    const std::string& pairs_content) {
   if (!command.out.empty()) write_whole_file(command.out, to_json(fit, context));
@@ -229,7 +222,7 @@ int run(const FitCommand& command) {
                      .unmatched = options.unmatched,
                      .rho1 = options.rho1,
                      .rho2 = options.rho2};
-  const std::string pairs_content = command.pairs.empty() ? "" : pairs_csv(match_at(problem, *bound, options, result));
+  const std::string pairs_content = command.pairs.empty() ? "" : pairs_csv(match(result, problem, *bound, options));
   write_outputs(command, result, context, pairs_content);
   print(command, result, context);
   const bool believable = result.identifiable.verdict != Verdict::not_identifiable;
