@@ -22,6 +22,7 @@ void translate(const std::exception_ptr& thrown, void*) {
 
 NB_MODULE(_core, module) {
   module.doc() = "Regression when the row links between two tables are lost: the compiled part.";
+  nb::set_leak_warnings(false);  // a graph of torch that is alive at the end keeps its solver
   module.attr("__version__") = unshuffle::version;
   nb::register_exception_translator(translate);
   bind_transport(module);

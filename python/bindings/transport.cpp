@@ -234,7 +234,8 @@ void bind_transport(nb::module_& module) {
            nb::arg("column_weights") = nb::none(),
            "Plan of a cost (n×m) or of a batch of them (k×n×m); weights default to equal ones.")
       .def("weights", &Transport::weights, nb::arg("plan"), nb::arg("objective") = "transport",
-           "d<cost, plan>/d cost at the last solve, through the plan; for objective=\"entropic\" of plan.value.")
+           "d<cost, plan>/d cost at the last solve, through the plan; for objective=\"entropic\" of plan.value. "
+           "epsilon counts as a constant.")
       .def("pull_back", &Transport::pull_back, nb::arg("plan"), nb::arg("cotangent"),
            "dL/d cost at the last solve from cotangent = dL/d coupling; epsilon counts as a constant.");
 }
