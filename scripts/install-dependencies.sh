@@ -4,7 +4,7 @@
 set -euo pipefail
 
 packages=(
-  g++ cmake ninja-build ccache pkg-config python3 python3-dev python3-venv
+  g++ cmake ninja-build ccache pkg-config dpkg-dev python3 python3-dev python3-venv
   libeigen3-dev libopenblas-dev liblapack-dev libcli11-dev libfmt-dev nlohmann-json3-dev libcsv-dev libpugixml-dev
   libcairo2-dev fonts-dejavu-core
   libgtest-dev libbenchmark-dev
