@@ -26,6 +26,7 @@
 #include "unshuffle/model/registry.hpp"
 #include "unshuffle/model/sine.hpp"
 #include "unshuffle/model/spline.hpp"
+#include "unshuffle/report/html.hpp"
 #include "unshuffle/report/json.hpp"
 #include "unshuffle/report/saved.hpp"
 #include "unshuffle/tracking/evaluation.hpp"

@@ -12,6 +12,7 @@
 #include "unshuffle/fit/feasible.hpp"
 #include "unshuffle/fit/match.hpp"
 #include "unshuffle/model/registry.hpp"
+#include "unshuffle/report/html.hpp"
 #include "unshuffle/report/saved.hpp"
 
 namespace unshuffle::python {
@@ -121,6 +122,15 @@ nb::tuple match_rows(const Fitted& fitted) {
   return nb::make_tuple(pairs, matching.unmatched_responses, matching.unmatched_features);
 }
 
+std::string report(const Fitted& fitted, const Pairs& truth) {
+  const nb::gil_scoped_release unlocked;
+  const Matching matching = match(fitted.fit, fitted.problem, *fitted.bound, fitted.options);
+  std::vector<KnownPair> known;
+  for (const auto& [response, feature] : truth) known.push_back({response, feature});
+  return html_report(
+      {fitted.fit, fitted.context, fitted.problem, *fitted.bound, fitted.options, matching, std::move(known)});
+}
+
 /// One row per outer iteration: start, iteration, epsilon, objective, gradient norm, marginal error, inner iterations.
 ArrayOut trace_of(const Fitted& fitted) {
   ArrayOut out = new_array({fitted.fit.trace.size(), 7});
@@ -176,7 +186,8 @@ void bind_fit(nb::module_& module) {
       .def_prop_ro("trace", trace_of, nb::rv_policy::move)
       .def("summary", [](const Fitted& f) { return f.fit.summary(); })
       .def("to_json", [](const Fitted& f) { return to_json(f.fit, f.context); })
-      .def("match", match_rows);
+      .def("match", match_rows)
+      .def("report", report, nb::arg("truth"), "One HTML page.");
   module.def("fit", fit_problem, nb::arg("problem"), nb::kw_only(), nb::arg("model"), nb::arg("intercept"),
              nb::arg("one_table"), nb::arg("options"), nb::arg("progress") = nb::none());
   module.def("predict", predict, nb::arg("json"), nb::arg("x"), nb::arg("z"));

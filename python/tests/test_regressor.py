@@ -145,6 +145,17 @@ def test_same_numbers_as_json(half_shuffled):
     assert said["std_errors"]["z1"] > 0
 
 
+def test_writes_a_report(half_shuffled, tmp_path):
+    model = ShuffledRegressor().fit(half_shuffled.z, half_shuffled.y)
+    model.report(tmp_path / "report.html", truth=enumerate(half_shuffled.permutation))
+    page = (tmp_path / "report.html").read_text()
+    said = json.loads(page.split('id="data">')[1].split("</script>")[0])
+    assert said["fit"] == model.result_
+    assert sum(part["pairs"] for part in said["calibration"]) == 400
+    with pytest.raises(ValueError, match="pickled"):
+        pickle.loads(pickle.dumps(model)).report(tmp_path / "again.html")
+
+
 @pytest.mark.parametrize(
     "parameters, sentence",
     [

@@ -132,6 +132,19 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         return self._json
 
+    def report(self, path, truth=None) -> None:
+        """Writes one HTML page with the verdict, pictures and numbers, as ``unshuffle fit --report``.
+
+        truth: pairs (response row, feature row) that are right, to hold match probabilities against. A fit that was
+        pickled has left behind what the pictures need.
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "_fitted"):
+            raise ValueError("a report needs the fit as it was made; this one was pickled")
+        page = self._fitted.report([] if truth is None else [(int(i), int(j)) for i, j in truth])
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(page)
+
     @cached_property
     def _matching(self):
         check_is_fitted(self)
