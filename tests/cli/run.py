@@ -337,8 +337,10 @@ class BadUsage(Case):
         self.refuse_fit("--model", "magic", says="magic")
         self.refuse_fit("--model", "spline:x", says="spline:x")
 
-    def test_what_this_version_does_not_have_is_refused(self):
-        self.refuse_fit("--report", "report.html", says="--report")
+    def test_a_report_is_refused_before_the_work_begins(self):
+        self.refuse_fit("--report-truth", "truth.json", says=["--report-truth", "--report only"])
+        self.refuse(4, "fit", "r.csv", "f.csv", "--response", "y", "--report", "nowhere/report.html",
+                    says="nowhere/report.html")
 
     def test_missing_response(self):
         self.refuse(2, "fit", "r.csv", "f.csv", says="--response")
