@@ -204,14 +204,25 @@ void bind_transport(nb::module_& module) {
       .def_prop_ro("column_potential", &Plans::column_potential, nb::rv_policy::move)
       .def_prop_ro(
           "value", [](const Plans& self) { return self.numbers(&Plan::value); },
+          nb::for_getter(nb::sig("def value(self) -> float | numpy.typing.NDArray[numpy.float64]")),
           "The optimal value, entropy and penalties included.")
       .def_prop_ro(
-          "transport_cost", [](const Plans& self) { return self.numbers(&Plan::transport_cost); }, "<cost, coupling>.")
+          "transport_cost", [](const Plans& self) { return self.numbers(&Plan::transport_cost); },
+          nb::for_getter(nb::sig("def transport_cost(self) -> float | numpy.typing.NDArray[numpy.float64]")),
+          "<cost, coupling>.")
       .def_prop_ro(
-          "epsilon", [](const Plans& self) { return self.numbers(&Plan::epsilon); }, "In the unit of the cost.")
-      .def_prop_ro("marginal_error", [](const Plans& self) { return self.numbers(&Plan::marginal_error); })
-      .def_prop_ro("sinkhorn_steps", [](const Plans& self) { return self.numbers(&Plan::sinkhorn_steps); })
-      .def_prop_ro("newton_steps", [](const Plans& self) { return self.numbers(&Plan::newton_steps); })
+          "epsilon", [](const Plans& self) { return self.numbers(&Plan::epsilon); },
+          nb::for_getter(nb::sig("def epsilon(self) -> float | numpy.typing.NDArray[numpy.float64]")),
+          "In the unit of the cost.")
+      .def_prop_ro(
+          "marginal_error", [](const Plans& self) { return self.numbers(&Plan::marginal_error); },
+          nb::for_getter(nb::sig("def marginal_error(self) -> float | numpy.typing.NDArray[numpy.float64]")))
+      .def_prop_ro(
+          "sinkhorn_steps", [](const Plans& self) { return self.numbers(&Plan::sinkhorn_steps); },
+          nb::for_getter(nb::sig("def sinkhorn_steps(self) -> int | numpy.typing.NDArray[numpy.int64]")))
+      .def_prop_ro(
+          "newton_steps", [](const Plans& self) { return self.numbers(&Plan::newton_steps); },
+          nb::for_getter(nb::sig("def newton_steps(self) -> int | numpy.typing.NDArray[numpy.int64]")))
       .def_prop_ro("converged", &Plans::converged)
       .def_prop_ro("message", &Plans::message, "Why not, when not converged.");
 

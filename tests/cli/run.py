@@ -318,6 +318,35 @@ class Success(Case):
         self.assertTrue(os.path.exists(self.path("fit.json")))
 
 
+class OnATerminal(Case):
+    def shown(self, *arguments):
+        """What reaches a terminal that is this process's stderr."""
+        ours, theirs = os.openpty()
+        process = subprocess.Popen([PROGRAM, *arguments], cwd=self.folder.name, stdout=subprocess.DEVNULL, stderr=theirs)
+        os.close(theirs)
+        text = b""
+        while True:
+            try:
+                part = os.read(ours, 65536)
+            except OSError:  # the other end is closed
+                part = b""
+            if not part:
+                break
+            text += part
+        os.close(ours)
+        process.wait()
+        return text.decode()
+
+    def test_the_bar_tells_rate_and_time_left_and_goes_away(self):
+        self.make_sample(rows=300)
+        fit = ["fit", "r.csv", "f.csv", "--response", "y", "--method", "robot", "--x", "a", "--z", "b,c", "--starts", "30"]
+        shown = self.shown(*fit)
+        self.assertIn("%", shown)
+        self.assertRegex(shown, r"\] +\d+ %, [\d.e+]+/s, .* left")
+        self.assertEqual(shown.rstrip(" ").split("\r")[-1].strip(), "")
+        self.assertEqual(self.shown(*fit, "--quiet"), "")
+
+
 class BadUsage(Case):
     def setUp(self):
         super().setUp()
