@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
-# Installs the Debian packages the build needs, and nothing when all of them are there.
+# Installs the Debian packages the build needs, and nothing when all of them are there. --all: also those that some tests
+# want and are skipped without.
 set -euo pipefail
 
 packages=(
-  g++ cmake ninja-build ccache pkg-config python3
+  g++ cmake ninja-build ccache pkg-config dpkg-dev python3 python3-dev python3-venv
   libeigen3-dev libopenblas-dev liblapack-dev libcli11-dev libfmt-dev nlohmann-json3-dev libcsv-dev libpugixml-dev
   libcairo2-dev fonts-dejavu-core
   libgtest-dev libbenchmark-dev
 )
+if [ "${1:-}" = --all ]; then
+  packages+=(python3-torch chromium man-db)
+fi
 
 missing=()
 for package in "${packages[@]}"; do

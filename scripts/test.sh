@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, runs every test in the release build and again under the sanitizers.
+# Installs what is missing, builds, runs every test in the release build and again under the sanitizers, then those of
+# the Python package.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 trap 'echo "Tests: FAILED (see above)." >&2' ERR
@@ -8,4 +9,5 @@ for preset in release asan; do
   ./scripts/build.sh "$preset"
   ctest --preset "$preset" --parallel "$(nproc)"
 done
-echo "Tests: PASSED in the release build and under the address and undefined behaviour sanitizers."
+./scripts/test-python.sh
+echo "Tests: PASSED in the release build, under the address and undefined behaviour sanitizers, and in Python."

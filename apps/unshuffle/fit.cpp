@@ -13,7 +13,7 @@
 #include "unshuffle/error.hpp"
 #include "unshuffle/fit/match.hpp"
 #include "unshuffle/model/registry.hpp"
-#include "unshuffle/report/json.hpp"
+#include "unshuffle/report/html.hpp"
 
 namespace unshuffle::app {
 namespace {
@@ -32,8 +32,11 @@ struct FitCommand {
   std::string pairs;
   std::string trace;
   std::string links;
+  std::string report;
+  std::string report_truth;
   bool json = false;
   CLI::Option* links_given = nullptr;
+  CLI::Option* report_truth_given = nullptr;
   CLI::Option* trace_given = nullptr;
   CLI::Option* start_confidence_given = nullptr;
   CLI::Option* optimizer_given = nullptr;
@@ -73,6 +76,11 @@ void add_output_options(CLI::App& app, FitCommand& command) {
   command.links_given = app.add_option(
       "--links", command.links,
       "Write response_row,probability as CSV: how likely each row is linked in the order given (mixture).");
+  app.add_option("--report", command.report, "Write one HTML page with the verdict, pictures and numbers.");
+  command.report_truth_given =
+      app.add_option("--report-truth", command.report_truth,
+                     "Report: truth.json of unshuffle simulate; match probabilities are held against it, the fit does "
+                     "not see it.");
   app.add_flag("--json", command.json, "Print JSON instead of a table.");
 }
 
@@ -96,6 +104,7 @@ void require_read(const FitCommand& command, Method method) {
   require_meaning(*command.trace_given, traced, "methods that descend from starts, such as --method robot,");
   const bool linked = method == Method::automatic || method == Method::mixture;
   require_meaning(*command.links_given, linked, "--method mixture or auto");
+  require_meaning(*command.report_truth_given, !command.report.empty(), "--report");
   const bool am = method == Method::am && (command.search.am_step == "gradient" || command.search.paper_settings);
   const bool momentum = (robot && command.optimizer == "momentum") || am;
   const bool stepwise = momentum || (robot && command.optimizer == "adam");
@@ -174,19 +183,13 @@ std::string links_csv(const Fit& fit) {
   return out;
 }
 
-Matching match_at(const Problem& problem, const Model& bound, FitOptions options, const Fit& fit) {
-  options.epsilon = {.value = fit.epsilon, .relative = false};
-  const Problem whole = completed(problem);
-  Evaluator evaluator(whole, bound, evaluator_options(options, whole));
-  return match(evaluator, whole, bound, fit.parameters);
-}
-
 void write_outputs(const FitCommand& command, const Fit& fit, const FitContext& context,
-                   const std::string& pairs_content) {
+                   const std::string& pairs_content, const std::string& report) {
   if (!command.out.empty()) write_whole_file(command.out, to_json(fit, context));
   if (!command.pairs.empty()) write_whole_file(command.pairs, pairs_content);
   if (!command.trace.empty()) write_whole_file(command.trace, trace_csv(fit));
   if (!command.links.empty()) write_whole_file(command.links, links_csv(fit));
+  if (!command.report.empty()) write_whole_file(command.report, report);
 }
 
 void print(const FitCommand& command, const Fit& fit, const FitContext& context) {
@@ -196,7 +199,7 @@ void print(const FitCommand& command, const Fit& fit, const FitContext& context)
   }
   if (command.tables.quiet) return;
   fmt::print("{}", fit.summary());
-  for (const auto& path : {command.out, command.pairs, command.trace, command.links}) {
+  for (const auto& path : {command.out, command.pairs, command.trace, command.links, command.report}) {
     if (!path.empty()) fmt::print("Wrote {}\n", path);
   }
 }
@@ -207,9 +210,10 @@ int run(const FitCommand& command) {
   if (!command.search.known.empty() && !command.search.truth.empty()) {
     throw InvalidInput("--known and --truth both say which rows belong together; give one of them");
   }
-  for (const std::string& path : {command.out, command.pairs, command.trace, command.links}) {
+  for (const std::string& path : {command.out, command.pairs, command.trace, command.links, command.report}) {
     if (!path.empty()) require_writable(path);
   }
+  const auto truth = command.report_truth.empty() ? std::vector<KnownPair>{} : true_pairs(command.report_truth);
   TablesAsProblem loaded = load(command.tables);
   Problem& problem = loaded.problem;
   problem.known = command.search.truth.empty() ? known_pairs(command.search) : true_pairs(command.search.truth);
@@ -229,8 +233,10 @@ int run(const FitCommand& command) {
                      .unmatched = options.unmatched,
                      .rho1 = options.rho1,
                      .rho2 = options.rho2};
-  const std::string pairs_content = command.pairs.empty() ? "" : pairs_csv(match_at(problem, *bound, options, result));
-  write_outputs(command, result, context, pairs_content);
+  const bool matched = !command.pairs.empty() || !command.report.empty();
+  const Matching matching = matched ? match(result, problem, *bound, options) : Matching{};
+  write_outputs(command, result, context, pairs_csv(matching),
+                command.report.empty() ? "" : html_report({result, context, problem, *bound, options, matching, truth}));
   print(command, result, context);
   const bool believable = result.identifiable.verdict != Verdict::not_identifiable;
   return result.status == Fit::Status::converged && believable ? 0 : 1;
@@ -252,7 +258,7 @@ Command add_fit(CLI::App& root) {
       "Exit code 1: did not converge, or the data cannot tell the answer from others (see Identifiability).\n\n"
       "Example: wages in one file, people in another, some of them in one only\n"
       "  unshuffle fit wages.csv people.csv --response wage --robust --unmatched 0.1 --group city=town \\\n"
-      "      --out fit.json --pairs pairs.csv\n\n"
+      "      --out fit.json --pairs pairs.csv --report report.html\n\n"
       "The same by another method, to compare; unshuffle compare tries several at once\n"
       "  unshuffle fit wages.csv people.csv --response wage --method am --starts 20\n\n"
       "Cytometry: one channel from the others, cells sorted by gates\n"

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.hpp"
+#include "shell.hpp"
 #include "unshuffle/cytometry/compensation.hpp"
 #include "unshuffle/cytometry/fcs.hpp"
 #include "unshuffle/version.hpp"
@@ -16,6 +17,7 @@ namespace {
 
 struct InfoCommand {
   std::string file;
+  std::string describe;
   bool json = false;
 };
 
@@ -79,6 +81,11 @@ int run(bool json) {
   return 0;
 }
 
+int describe_commands(const CLI::App& root, const std::string& reader) {
+  fmt::print("{}", reader == "man" ? man_page(root) : reader == "bash" ? bash_completion(root) : zsh_completion(root));
+  return 0;
+}
+
 }  // namespace
 
 Command add_info(CLI::App& root) {
@@ -86,8 +93,14 @@ Command add_info(CLI::App& root) {
   const auto command = std::make_shared<InfoCommand>();
   app->add_option("FILE", command->file, "FCS file to describe instead: events, channels, what is odd about it.");
   app->add_flag("--json", command->json, "Print JSON.");
-  app->footer("Examples:\n  unshuffle info --json\n  unshuffle info cells.fcs");
-  return {app, [command] { return command->file.empty() ? run(command->json) : run_on_file(*command); }};
+  app->add_option("--describe", command->describe,
+                  "Print the command line itself: as a manual page, or as completions for a shell to read.")
+      ->check(CLI::IsMember({"man", "bash", "zsh"}));
+  app->footer("Examples:\n  unshuffle info --json\n  unshuffle info cells.fcs\n  source <(unshuffle info --describe bash)");
+  return {app, [command, &root] {
+            if (!command->describe.empty()) return describe_commands(root, command->describe);
+            return command->file.empty() ? run(command->json) : run_on_file(*command);
+          }};
 }
 
 }  // namespace unshuffle::app

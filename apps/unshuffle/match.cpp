@@ -6,9 +6,9 @@
 #include "commands.hpp"
 #include "options.hpp"
 #include "pairs.hpp"
-#include "saved.hpp"
 #include "unshuffle/data/output_file.hpp"
 #include "unshuffle/error.hpp"
+#include "unshuffle/report/saved.hpp"
 
 namespace unshuffle::app {
 namespace {
@@ -27,7 +27,7 @@ struct MatchCommand {
 int run(const MatchCommand& command) {
   if (command.threads < 0) throw InvalidInput(fmt::format("--threads = {} must be at least 0", command.threads));
   require_writable(command.out);
-  const LoadedFit fit = load_fit(command.fit);
+  const LoadedFit fit = load_fit(read_file(command.fit), command.fit);
   const FitContext& context = fit.saved.context;
   const bool one_table = command.features.empty();
   if (one_table && !context.one_table) {

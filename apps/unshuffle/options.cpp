@@ -7,7 +7,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 
 #include "unshuffle/error.hpp"
 #include "unshuffle/report/json.hpp"
@@ -59,17 +58,6 @@ Method chosen_method(const MethodOptions& options) {
     require_meaning(*option, method == Method::robot_robust, "--robust");
   }
   return method;
-}
-
-double free_memory_bytes() {
-  std::ifstream file("/proc/meminfo");
-  std::string key;
-  double kilobytes = 0;
-  std::string unit;
-  while (file >> key >> kilobytes && std::getline(file, unit)) {
-    if (key == "MemAvailable:") return kilobytes * 1024;
-  }
-  return INFINITY;
 }
 
 }  // namespace
@@ -223,40 +211,8 @@ TablesAsProblem load(const TableOptions& options) {
   return loaded;
 }
 
-void require_estimable(const Problem& problem, const Model& bound) {
-  require_enough_rows(problem, bound.parameters());
-  const auto names = bound.parameter_names();
-  if (std::any_of(names.begin(), names.end(), is_intercept)) require_varying_features(problem);
-}
-
 void use_threads(int threads) {
   if (threads > 0) omp_set_num_threads(threads);
-}
-
-void require_memory(const Problem& problem, const Model& bound, const FitOptions& options) {
-  const auto methods = known_methods();
-  const bool dense_method = std::any_of(methods.begin(), methods.end(), [&](const MethodInfo& info) {
-    return info.method == options.method && info.dense;
-  });
-  const bool sorted =
-      !dense_method && options.backend != Backend::dense && problem.outputs() == 1 && bound.additive() != nullptr;
-  if (sorted) return;
-  double entries = 0;
-  for (const Block& block : blocks_of(problem)) {
-    entries += static_cast<double>(block.response_rows.size()) * static_cast<double>(block.feature_rows.size());
-  }
-  // Cost, plan and the workspace of a solve with its gradient: about six matrices of doubles.
-  require_memory(6.0 * 8.0 * entries,
-                 fmt::format("{} × {} rows on the dense backend", problem.responses(), problem.features()),
-                 "; use one response and an additive model (sorted backend) with a method that has no matrix of all "
-                 "pairs, or groups with --group");
-}
-
-void require_memory(double bytes, const std::string& what, const std::string& advice) {
-  const double available = free_memory_bytes();
-  if (bytes <= available) return;
-  throw SystemFailure(fmt::format("{} need about {:.3g} GB of memory and {:.3g} GB are free{}", what, bytes / 1e9,
-                                  available / 1e9, advice));
 }
 
 }  // namespace unshuffle::app

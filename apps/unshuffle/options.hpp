@@ -10,6 +10,7 @@
 #include "event_options.hpp"
 #include "unshuffle/data/tables_to_problem.hpp"
 #include "unshuffle/fit/fit.hpp"
+#include "unshuffle/fit/feasible.hpp"
 
 namespace unshuffle::app {
 
@@ -69,13 +70,6 @@ void require(bool holds, std::string_view option, double value, std::string_view
 
 /// Reads the files; says on stderr what was left out, unless quiet.
 [[nodiscard]] TablesAsProblem load(const TableOptions& options);
-
-/// Refuses what a fit of this model could not make sense of.
-void require_estimable(const Problem& problem, const Model& bound);
-
-/// Throws SystemFailure saying what is needed when the plan would not fit into the memory that is free.
-void require_memory(const Problem& problem, const Model& bound, const FitOptions& options);
-void require_memory(double bytes, const std::string& what, const std::string& advice = "");
 
 /// Limits the threads of everything that follows; 0: all.
 void use_threads(int threads);

@@ -5,9 +5,9 @@
 
 #include "commands.hpp"
 #include "event_options.hpp"
-#include "saved.hpp"
 #include "unshuffle/data/output_file.hpp"
 #include "unshuffle/data/table.hpp"
+#include "unshuffle/report/saved.hpp"
 
 namespace unshuffle::app {
 namespace {
@@ -35,7 +35,7 @@ std::string predictions_csv(const Matrix& predictions, const std::vector<std::st
 
 int run(const PredictCommand& command) {
   if (!command.out.empty()) require_writable(command.out);
-  const LoadedFit fit = load_fit(command.fit);
+  const LoadedFit fit = load_fit(read_file(command.fit), command.fit);
   const ColumnChoice& columns = fit.saved.context.columns;
   const Table table = read_tables({command.table}, command.events, KeepText::where_needed, false).front();
   const Matrix predictions =

@@ -100,4 +100,11 @@ Matching match(Evaluator& evaluator, const Problem& problem, const Model& model,
   return matching;
 }
 
+Matching match(const Fit& fit, const Problem& problem, const Model& bound, FitOptions options) {
+  options.epsilon = {.value = fit.epsilon, .relative = false};
+  const Problem whole = completed(problem);
+  Evaluator evaluator(whole, bound, evaluator_options(options, whole));
+  return match(evaluator, whole, bound, fit.parameters);
+}
+
 }  // namespace unshuffle

@@ -41,4 +41,6 @@ Matrix predict_linked(const Model& bound, const MatrixRef& x, const MatrixRef& z
   return predict_pairs(bound, bound.basis(Side::response, x), bound.basis(Side::feature, z), w);
 }
 
+bool is_intercept(const std::string& name) { return name == "intercept" || name.ends_with(":intercept"); }
+
 }  // namespace unshuffle

@@ -33,8 +33,6 @@ const char* name_of(Fit::Status status) {
   return "stopped";
 }
 
-bool is_intercept(const std::string& name) { return name == "intercept" || name.ends_with(":intercept"); }
-
 const char* name_of(Verdict verdict) {
   switch (verdict) {
     case Verdict::identified:

@@ -38,7 +38,9 @@ void validate_cost(const MatrixRef& cost) {
   if (!cost.allFinite()) throw InvalidInput("cost holds a value that is not finite");
 }
 
-Vector normalised(const VectorRef& weights, Index size, const char* name) {
+}  // namespace
+
+Vector normalised_weights(const VectorRef& weights, Index size, const char* name) {
   if (weights.size() == 0) return Vector::Constant(size, 1.0 / static_cast<double>(size));
   if (weights.size() != size)
     throw InvalidInput(fmt::format("{} has {} entries; the cost asks for {}", name, weights.size(), size));
@@ -47,8 +49,6 @@ Vector normalised(const VectorRef& weights, Index size, const char* name) {
   if (!(weights.sum() > 0)) throw InvalidInput(fmt::format("{} sum to zero", name));
   return weights / weights.sum();
 }
-
-}  // namespace
 
 /// S lives on the columns, so the side with fewer rows is laid there: `transposed` says that the caller's rows are
 /// the kernel's columns.
@@ -134,8 +134,8 @@ Plan Solver::solve(const MatrixRef& cost, const VectorRef& row_weights, const Ve
   State& state = *state_;
   const double largest = cost.cwiseAbs().maxCoeff();
   const double epsilon = state.options.relative ? state.options.epsilon * (largest > 0 ? largest : 1) : state.options.epsilon;
-  state.lay_out(cost, normalised(row_weights, cost.rows(), "row weights"),
-                normalised(column_weights, cost.cols(), "column weights"), epsilon);
+  state.lay_out(cost, normalised_weights(row_weights, cost.rows(), "row weights"),
+                normalised_weights(column_weights, cost.cols(), "column weights"), epsilon);
   state.descend(largest, epsilon, state.warm(), hasty);
   if (!state.outcome.converged && state.warm()) state.descend(largest, epsilon, false, hasty);
   if (state.outcome.marginal_error > far_off) state.descend(largest, epsilon, false, careful);
@@ -181,6 +181,26 @@ Matrix Solver::weights(const Plan& plan, Objective objective) {
   const SystemSolution adjoint = state.solver->solve_system(outcome, by_row - m1.apply(u), by_column - m2.apply(v));
   const Matrix w = kernel.weighted_plan(outcome.u, outcome.v, adjoint.x.col(0), adjoint.y.col(0));
   return state.transposed ? Matrix(w.transpose()) : w;
+}
+
+// dΓ = Γ(du + dv - dC/ε) and H [du; dv] = [(Γ∘dC)1; (Γ∘dC)ᵀ1]/ε, so with H [p; q] = [(Γ∘G)1; (Γ∘G)ᵀ1] the product
+// <G, dΓ> is <Γ(p + q - G)/ε, dC>.
+Matrix Solver::pull_back(const Plan& plan, const MatrixRef& cotangent) {
+  State& state = *state_;
+  if (!state.kernel) throw InvalidInput("pull_back() was called before solve()");
+  if (cotangent.rows() != plan.coupling.rows() || cotangent.cols() != plan.coupling.cols())
+    throw InvalidInput(fmt::format("cotangent is {}x{}; the plan is {}x{}", cotangent.rows(), cotangent.cols(),
+                                   plan.coupling.rows(), plan.coupling.cols()));
+  const Matrix& coupling = state.kernel->plan();
+  Matrix weighted = coupling;
+  state.transposed ? weighted.array() *= cotangent.transpose().array() : weighted.array() *= cotangent.array();
+  const SystemSolution adjoint = state.solver->solve_system(state.outcome, weighted.rowwise().sum(),
+                                                            weighted.colwise().sum().transpose());
+  for (Index j = 0; j < weighted.cols(); ++j) {
+    weighted.col(j) =
+        (coupling.col(j).array() * (adjoint.x.col(0).array() + adjoint.y(j, 0)) - weighted.col(j).array()) / plan.epsilon;
+  }
+  return state.transposed ? Matrix(weighted.transpose()) : weighted;
 }
 
 std::vector<Plan> solve_batch(const std::vector<Matrix>& costs, const SolverOptions& options) {

@@ -318,6 +318,35 @@ class Success(Case):
         self.assertTrue(os.path.exists(self.path("fit.json")))
 
 
+class OnATerminal(Case):
+    def shown(self, *arguments):
+        """What reaches a terminal that is this process's stderr."""
+        ours, theirs = os.openpty()
+        process = subprocess.Popen([PROGRAM, *arguments], cwd=self.folder.name, stdout=subprocess.DEVNULL, stderr=theirs)
+        os.close(theirs)
+        text = b""
+        while True:
+            try:
+                part = os.read(ours, 65536)
+            except OSError:  # the other end is closed
+                part = b""
+            if not part:
+                break
+            text += part
+        os.close(ours)
+        process.wait()
+        return text.decode()
+
+    def test_the_bar_tells_rate_and_time_left_and_goes_away(self):
+        self.make_sample(rows=300)
+        fit = ["fit", "r.csv", "f.csv", "--response", "y", "--method", "robot", "--x", "a", "--z", "b,c", "--starts", "30"]
+        shown = self.shown(*fit)
+        self.assertIn("%", shown)
+        self.assertRegex(shown, r"\] +\d+ %, [\d.e+]+/s, .* left")
+        self.assertEqual(shown.rstrip(" ").split("\r")[-1].strip(), "")
+        self.assertEqual(self.shown(*fit, "--quiet"), "")
+
+
 class BadUsage(Case):
     def setUp(self):
         super().setUp()
@@ -337,8 +366,10 @@ class BadUsage(Case):
         self.refuse_fit("--model", "magic", says="magic")
         self.refuse_fit("--model", "spline:x", says="spline:x")
 
-    def test_what_this_version_does_not_have_is_refused(self):
-        self.refuse_fit("--report", "report.html", says="--report")
+    def test_a_report_is_refused_before_the_work_begins(self):
+        self.refuse_fit("--report-truth", "truth.json", says=["--report-truth", "--report only"])
+        self.refuse(4, "fit", "r.csv", "f.csv", "--response", "y", "--report", "nowhere/report.html",
+                    says="nowhere/report.html")
 
     def test_missing_response(self):
         self.refuse(2, "fit", "r.csv", "f.csv", says="--response")

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "oracle/transport_support.hpp"
+#include "unshuffle/error.hpp"
 #include "unshuffle/transport/solver.hpp"
 
 namespace unshuffle::transport {
@@ -95,6 +96,42 @@ TEST(DenseGradient, AgreesWithFiniteDifferencesForEveryPolicyOverElevenDecadesOf
           (bound <= 1e-6 ? sharp : loose).see(error / bound, testing::name_of(which) + " " + name);
         }
       }
+}
+
+TEST(DenseGradient, OfAnyFunctionOfThePlanAgreesWithFiniteDifferencesForEveryPolicy) {
+  Draw draw(203);
+  Worst worst("pull_back, share of its bound");
+  for (double relative : {1e2, 1.0, 1e-1, 1e-2, 1e-3})
+    for (const auto& [rows, columns] : testing::policy_pairs(1)) {
+      const Setting at = random_setting(draw, relative, rows, columns);
+      const std::string name =
+          testing::name_of(rows) + "/" + testing::name_of(columns) + " epsilon " + std::to_string(relative);
+      SCOPED_TRACE(name);
+      const Matrix cotangent = draw.normals(at.cost.rows(), at.cost.cols());
+      Solver solver(at.options);
+      const Plan plan = solver.solve(at.cost, at.a, at.b);
+      const Matrix gradient = solver.pull_back(plan, cotangent);
+      auto function = [&](double step) {
+        Solver other(at.options);
+        return other.solve(at.cost + step * at.direction, at.a, at.b).coupling.cwiseProduct(cotangent).sum();
+      };
+      auto central = [&](double h) { return (function(h) - function(-h)) / (2 * h); };
+      const double h = std::exp2(std::floor(std::log2(relative / 64)));
+      const double slope = (4 * central(h / 2) - central(h)) / 3;
+      const double analytic = gradient.cwiseProduct(at.direction).sum();
+      const double size = std::max(std::abs(analytic), 0.1 * gradient.cwiseProduct(at.direction).cwiseAbs().sum());
+      const double bound = std::max(1e-6, (2 * plan.marginal_error + 1e-14 / relative) / (h * size));
+      const double error = std::abs(slope - analytic) / size;
+      EXPECT_LE(error, bound);
+      worst.see(error / bound, name);
+    }
+}
+
+TEST(DenseGradient, OfThePlanRefusesACotangentOfAnotherShape) {
+  Solver solver;
+  EXPECT_THROW((void)solver.pull_back({}, Matrix::Zero(1, 1)), InvalidInput);
+  const Plan plan = solver.solve(Matrix::Random(3, 2));
+  EXPECT_THROW((void)solver.pull_back(plan, Matrix::Zero(2, 3)), InvalidInput);
 }
 
 // When ε and every penalty grow by a common factor λ, the envelope theorem says dV/dλ = V - F.

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "unshuffle/fit/fit.hpp"
 #include "unshuffle/gradient/evaluator.hpp"
 
 namespace unshuffle {
@@ -23,5 +24,9 @@ struct Matching {
 /// their mass are left out first. On the dense backend pairs without plan mass are forbidden; on the sorted one pairs
 /// do not cross (assignment.hpp). Ties are broken by row index. `problem` and `model` are those of the evaluator.
 [[nodiscard]] Matching match(Evaluator& evaluator, const Problem& problem, const Model& model, const VectorRef& w);
+
+/// The same for a fit just made, at its parameters and its ε. `options` are those it was made with, `bound` the model
+/// bound to `problem`.
+[[nodiscard]] Matching match(const Fit& fit, const Problem& problem, const Model& bound, FitOptions options);
 
 }  // namespace unshuffle

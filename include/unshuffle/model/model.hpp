@@ -77,4 +77,7 @@ class AdditiveModel : public Model {
 /// The same for raw tables, not yet through basis().
 [[nodiscard]] Matrix predict_linked(const Model& bound, const MatrixRef& x, const MatrixRef& z, const VectorRef& w);
 
+/// Whether a parameter is an intercept: "intercept", or "OUTPUT:intercept" with several outputs.
+[[nodiscard]] bool is_intercept(const std::string& name);
+
 }  // namespace unshuffle

@@ -52,9 +52,6 @@ struct SavedFit {
 [[nodiscard]] Vector in_order(const NamedParameters& parameters, const std::vector<std::string>& names,
                               const std::string& source);
 
-/// Whether a parameter is an intercept: "intercept", or "OUTPUT:intercept" with several outputs.
-[[nodiscard]] bool is_intercept(const std::string& name);
-
 [[nodiscard]] const char* name_of(Objective objective);
 [[nodiscard]] const char* name_of(Backend backend);
 [[nodiscard]] const char* name_of(Fit::Status status);

@@ -53,6 +53,10 @@ class Solver {
   /// For Objective::entropic it is Γ itself.
   [[nodiscard]] Matrix weights(const Plan& plan, Objective objective = Objective::transport);
 
+  /// dL/dC of any L that depends on the plan of the last solve, given cotangent = dL/dΓ (one adjoint solve). ε counts
+  /// as a constant.
+  [[nodiscard]] Matrix pull_back(const Plan& plan, const MatrixRef& cotangent);
+
   [[nodiscard]] const SolverOptions& options() const;
   void set_options(const SolverOptions& options);
 
@@ -60,6 +64,9 @@ class Solver {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// Weights of `size` rows scaled to sum to one; equal ones when there are none. Throws InvalidInput naming them.
+[[nodiscard]] Vector normalised_weights(const VectorRef& weights, Index size, const char* name);
 
 /// Many small problems, solved in parallel; plans are in the order of the costs.
 [[nodiscard]] std::vector<Plan> solve_batch(const std::vector<Matrix>& costs, const SolverOptions& options);

@@ -7,7 +7,7 @@
 #include "unshuffle/model/model.hpp"
 #include "unshuffle/report/json.hpp"
 
-namespace unshuffle::app {
+namespace unshuffle {
 
 struct LoadedFit {
   SavedFit saved;
@@ -15,9 +15,10 @@ struct LoadedFit {
   Vector parameters;
 };
 
-[[nodiscard]] LoadedFit load_fit(const std::string& path);
+/// Throws BadData naming `source` for what is no fit.
+[[nodiscard]] LoadedFit load_fit(const std::string& text, const std::string& source);
 
 /// Fit options that make the same lower problem as the saved fit had, at its final ε.
 [[nodiscard]] FitOptions options_of(const SavedFit& saved);
 
-}  // namespace unshuffle::app
+}  // namespace unshuffle

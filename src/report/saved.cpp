@@ -1,24 +1,23 @@
-#include "saved.hpp"
+#include "unshuffle/report/saved.hpp"
 
 #include <fmt/format.h>
 
-#include "unshuffle/data/table.hpp"
 #include "unshuffle/error.hpp"
 #include "unshuffle/model/registry.hpp"
 
-namespace unshuffle::app {
+namespace unshuffle {
 
-LoadedFit load_fit(const std::string& path) {
+LoadedFit load_fit(const std::string& text, const std::string& source) {
   LoadedFit loaded;
-  loaded.saved = fit_from_json(read_file(path), path);
+  loaded.saved = fit_from_json(text, source);
   const SavedFit& saved = loaded.saved;
   try {
     loaded.model = restore_model(saved.model, saved.context.intercept, *saved.context.columns.x,
                                  *saved.context.columns.z, saved.context.columns.response, saved.context.model_state);
   } catch (const InvalidInput& error) {
-    throw BadData(fmt::format("{}: {}", path, error.what()));
+    throw BadData(fmt::format("{}: {}", source, error.what()));
   }
-  loaded.parameters = in_order(saved.parameters, loaded.model->parameter_names(), path);
+  loaded.parameters = in_order(saved.parameters, loaded.model->parameter_names(), source);
   return loaded;
 }
 
@@ -35,4 +34,4 @@ FitOptions options_of(const SavedFit& saved) {
   return options;
 }
 
-}  // namespace unshuffle::app
+}  // namespace unshuffle

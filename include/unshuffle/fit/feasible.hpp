@@ -1,0 +1,17 @@
+// What a user asks for is refused before the work begins when it cannot come to an end or mean anything.
+#pragma once
+
+#include <string>
+
+#include "unshuffle/fit/fit.hpp"
+
+namespace unshuffle {
+
+/// Throws BadData for what a fit of this model could not make sense of: too few rows, features that never vary.
+void require_estimable(const Problem& problem, const Model& bound);
+
+/// Throws SystemFailure saying what is needed when the plan would not fit into the memory that is free.
+void require_memory(const Problem& problem, const Model& bound, const FitOptions& options);
+void require_memory(double bytes, const std::string& what, const std::string& advice = "");
+
+}  // namespace unshuffle

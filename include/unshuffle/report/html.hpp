@@ -1,0 +1,25 @@
+// A fit as one self-contained page: verdict, pictures, numbers. It opens from disk and needs no network.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "unshuffle/fit/match.hpp"
+#include "unshuffle/report/json.hpp"
+
+namespace unshuffle {
+
+/// What a page is made of. `problem` and `options` are those of the fit, `bound` the model bound to the problem.
+struct ReportInput {
+  const Fit& fit;
+  const FitContext& context;
+  const Problem& problem;
+  const Model& bound;
+  const FitOptions& options;
+  const Matching& matching;
+  std::vector<KnownPair> truth{};  ///< The right links where they are known: match probabilities are held against them.
+};
+
+[[nodiscard]] std::string html_report(const ReportInput& input);
+
+}  // namespace unshuffle

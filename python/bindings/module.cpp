@@ -1,0 +1,32 @@
+#include "bindings.hpp"
+#include "unshuffle/error.hpp"
+#include "unshuffle/version.hpp"
+
+namespace nb = nanobind;
+using namespace unshuffle::python;
+
+namespace {
+
+/// What the command line says, as the exception a Python user expects.
+void translate(const std::exception_ptr& thrown, void*) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const unshuffle::SystemFailure& error) {
+    PyErr_SetString(PyExc_OSError, error.what());
+  } catch (const unshuffle::Error& error) {
+    PyErr_SetString(PyExc_ValueError, error.what());
+  }
+}
+
+}  // namespace
+
+NB_MODULE(_core, module) {
+  module.doc() = "Regression when the row links between two tables are lost: the compiled part.";
+  nb::set_leak_warnings(false);  // a graph of torch that is alive at the end keeps its solver
+  module.attr("__version__") = unshuffle::version;
+  nb::register_exception_translator(translate);
+  bind_transport(module);
+  bind_fit(module);
+  bind_data(module);
+  bind_tracking(module);
+}

@@ -1,0 +1,254 @@
+// The transport layer, one cost or a batch of them.
+//
+// A row-major n×m array is a column-major m×n matrix: costs are handed to the solver transposed, as they lie in memory,
+// and what comes back is row-major again.
+#include <fmt/format.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
+
+#include <optional>
+
+#include "arrays.hpp"
+#include "bindings.hpp"
+#include "unshuffle/error.hpp"
+#include "unshuffle/transport/solver.hpp"
+
+namespace unshuffle::python {
+
+namespace {
+
+using transport::Plan;
+using transport::Solver;
+using transport::SolverOptions;
+using Weights = std::optional<nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>>;
+
+/// n×m or k×n×m.
+struct Shape {
+  std::size_t count = 1, rows = 0, columns = 0;
+  bool batched = false;
+
+  explicit Shape(const ArrayIn& array, const char* name) : batched(array.ndim() == 3) {
+    if (array.ndim() != 2 && array.ndim() != 3) {
+      throw InvalidInput(fmt::format("{} has {} dimensions; rows × columns or batch × rows × columns was expected",
+                                     name, array.ndim()));
+    }
+    if (batched) count = array.shape(0);
+    rows = array.shape(array.ndim() - 2);
+    columns = array.shape(array.ndim() - 1);
+  }
+  Shape() = default;
+  bool operator==(const Shape&) const = default;
+
+  [[nodiscard]] ArrayOut new_matrices() const {
+    return batched ? new_array({count, rows, columns}) : new_array({rows, columns});
+  }
+  [[nodiscard]] ArrayOut new_vectors(std::size_t length) const {
+    return batched ? new_array({count, length}) : new_array({length});
+  }
+  /// Matrix k as it lies, that is transposed.
+  template <class Number>
+  [[nodiscard]] auto at(Number* data, std::size_t k) const {
+    using M = std::conditional_t<std::is_const_v<Number>, const Matrix, Matrix>;
+    return Eigen::Map<M>(data + k * rows * columns, Index(columns), Index(rows));
+  }
+};
+
+Vector to_vector(const Weights& weights, std::size_t size, const char* name) {
+  const Vector given = weights ? Vector(Eigen::Map<const Vector>(weights->data(), Index(weights->size()))) : Vector();
+  return transport::normalised_weights(given, Index(size), name);
+}
+
+/// What a solve found; arrays are made when asked for.
+struct Plans {
+  std::vector<Plan> plans;
+  Shape shape;
+
+  [[nodiscard]] ArrayOut coupling() const {
+    ArrayOut out = shape.new_matrices();
+    for (std::size_t k = 0; k < plans.size(); ++k) shape.at(out.data(), k) = plans[k].coupling;
+    return out;
+  }
+  /// The solver's columns are the caller's rows.
+  [[nodiscard]] ArrayOut row_potential() const { return vectors(shape.rows, &Plan::column_potential); }
+  [[nodiscard]] ArrayOut column_potential() const { return vectors(shape.columns, &Plan::row_potential); }
+
+  template <class Member>
+  [[nodiscard]] nb::object numbers(Member member) const {
+    if (!shape.batched) return nb::cast(plans.front().*member);
+    nb::list all;
+    for (const Plan& plan : plans) all.append(plan.*member);
+    return nb::module_::import_("numpy").attr("asarray")(all);
+  }
+  [[nodiscard]] bool converged() const {
+    return std::all_of(plans.begin(), plans.end(), [](const Plan& plan) { return plan.converged; });
+  }
+  [[nodiscard]] std::string message() const {
+    for (const Plan& plan : plans) {
+      if (!plan.converged) return plan.message;
+    }
+    return {};
+  }
+
+ private:
+  [[nodiscard]] ArrayOut vectors(std::size_t length, Vector Plan::*member) const {
+    ArrayOut out = shape.new_vectors(length);
+    for (std::size_t k = 0; k < plans.size(); ++k) {
+      Eigen::Map<Vector>(out.data() + k * length, Index(length)) = plans[k].*member;
+    }
+    return out;
+  }
+};
+
+/// One solver per cost of a batch, each warm from its last solve.
+class Transport {
+ public:
+  explicit Transport(SolverOptions options) : options_(options) {
+    std::swap(options_.rows, options_.columns);
+    solvers_.emplace_back(options_);
+  }
+  Transport(Transport&&) = default;  // what a vector holds does not say that it cannot be copied
+
+  Plans solve(const ArrayIn& cost, const Weights& row_weights, const Weights& column_weights) {
+    const Shape shape(cost, "cost");
+    if (shape.rows == 0 || shape.columns == 0) {
+      throw InvalidInput(
+          fmt::format("cost is {}x{}; at least one row and one column are needed", shape.rows, shape.columns));
+    }
+    const Vector of_rows = to_vector(row_weights, shape.rows, "row weights");
+    const Vector of_columns = to_vector(column_weights, shape.columns, "column weights");
+    const nb::gil_scoped_release unlocked;
+    while (solvers_.size() < shape.count) solvers_.emplace_back(options_);
+    Plans solved{std::vector<Plan>(shape.count), shape};
+    for_each(shape.count, [&](std::size_t k) {
+      solved.plans[k] = solvers_[k].solve(shape.at(cost.data(), k), of_columns, of_rows);
+    });
+    return solved;
+  }
+
+  [[nodiscard]] ArrayOut weights(const Plans& plans, const std::string& objective) {
+    if (objective != "transport" && objective != "entropic") {
+      throw InvalidInput(fmt::format("objective = {} must be transport or entropic", objective));
+    }
+    const Objective kind = objective == "entropic" ? Objective::entropic : Objective::transport;
+    ArrayOut out = plans.shape.new_matrices();
+    double* data = out.data();
+    const nb::gil_scoped_release unlocked;
+    for_each(plans.plans.size(),
+             [&](std::size_t k) { plans.shape.at(data, k) = solvers_[k].weights(plans.plans[k], kind); });
+    return out;
+  }
+
+  [[nodiscard]] ArrayOut pull_back(const Plans& plans, const ArrayIn& cotangent) {
+    if (Shape(cotangent, "cotangent") != plans.shape) throw InvalidInput("cotangent must have the shape of the cost");
+    ArrayOut out = plans.shape.new_matrices();
+    double* data = out.data();
+    const nb::gil_scoped_release unlocked;
+    for_each(plans.plans.size(), [&](std::size_t k) {
+      plans.shape.at(data, k) = solvers_[k].pull_back(plans.plans[k], plans.shape.at(cotangent.data(), k));
+    });
+    return out;
+  }
+
+ private:
+  /// The first thing thrown is passed on once all are done.
+  template <class Body>
+  static void for_each(std::size_t count, Body body) {
+    if (count == 1) return body(0);  // a single large problem has the threads for itself
+    std::exception_ptr failure;
+#pragma omp parallel for schedule(dynamic)
+    for (std::size_t k = 0; k < count; ++k) {
+      try {
+        body(k);
+      } catch (...) {
+#pragma omp critical
+        if (!failure) failure = std::current_exception();
+      }
+    }
+    if (failure) std::rethrow_exception(failure);
+  }
+
+  SolverOptions options_;
+  std::vector<Solver> solvers_;
+};
+
+void bind_policies(nb::module_& module) {
+  using namespace transport;
+  nb::class_<Exact>(module, "Exact", "Sums are exactly the given weights.").def(nb::init<>());
+  nb::class_<Ball>(module, "Ball", "Sums may leave the weights within a ball, so rows can stay unmatched.")
+      .def(
+          "__init__",
+          [](Ball* self, double spread, double entropy) {
+            new (self) Ball{spread, entropy};
+          },
+          nb::arg("spread") = Ball{}.spread, nb::arg("entropy") = Ball{}.entropy,
+          "A fraction f of the mass stays unmatched with spread = f / (1 - f); entropy is in units of epsilon.")
+      .def_ro("spread", &Ball::spread)
+      .def_ro("entropy", &Ball::entropy);
+  nb::class_<KullbackLeibler>(module, "KullbackLeibler", "Sums pay strength * KL for leaving the weights.")
+      .def(
+          "__init__", [](KullbackLeibler* self, double strength) { new (self) KullbackLeibler{strength}; },
+          nb::arg("strength") = KullbackLeibler{}.strength)
+      .def_ro("strength", &KullbackLeibler::strength);
+  nb::class_<Free>(module, "Free", "Sums are whatever the other side makes them.").def(nb::init<>());
+}
+
+}  // namespace
+
+void bind_transport(nb::module_& module) {
+  bind_policies(module);
+  nb::class_<Plans>(module, "TransportPlan", "What a solve found; arrays have a leading axis when the cost had one.")
+      .def_prop_ro("coupling", &Plans::coupling, nb::rv_policy::move,
+                   "The plan, of the shape of the cost; it sums to one.")
+      .def_prop_ro("row_potential", &Plans::row_potential, nb::rv_policy::move)
+      .def_prop_ro("column_potential", &Plans::column_potential, nb::rv_policy::move)
+      .def_prop_ro(
+          "value", [](const Plans& self) { return self.numbers(&Plan::value); },
+          nb::for_getter(nb::sig("def value(self) -> float | numpy.typing.NDArray[numpy.float64]")),
+          "The optimal value, entropy and penalties included.")
+      .def_prop_ro(
+          "transport_cost", [](const Plans& self) { return self.numbers(&Plan::transport_cost); },
+          nb::for_getter(nb::sig("def transport_cost(self) -> float | numpy.typing.NDArray[numpy.float64]")),
+          "<cost, coupling>.")
+      .def_prop_ro(
+          "epsilon", [](const Plans& self) { return self.numbers(&Plan::epsilon); },
+          nb::for_getter(nb::sig("def epsilon(self) -> float | numpy.typing.NDArray[numpy.float64]")),
+          "In the unit of the cost.")
+      .def_prop_ro(
+          "marginal_error", [](const Plans& self) { return self.numbers(&Plan::marginal_error); },
+          nb::for_getter(nb::sig("def marginal_error(self) -> float | numpy.typing.NDArray[numpy.float64]")))
+      .def_prop_ro(
+          "sinkhorn_steps", [](const Plans& self) { return self.numbers(&Plan::sinkhorn_steps); },
+          nb::for_getter(nb::sig("def sinkhorn_steps(self) -> int | numpy.typing.NDArray[numpy.int64]")))
+      .def_prop_ro(
+          "newton_steps", [](const Plans& self) { return self.numbers(&Plan::newton_steps); },
+          nb::for_getter(nb::sig("def newton_steps(self) -> int | numpy.typing.NDArray[numpy.int64]")))
+      .def_prop_ro("converged", &Plans::converged)
+      .def_prop_ro("message", &Plans::message, "Why not, when not converged.");
+
+  const SolverOptions defaults;
+  nb::class_<Transport>(module, "Transport", "Solves transport problems, each warm from the one before.")
+      .def(
+          "__init__",
+          [](Transport* self, double epsilon, bool relative, transport::MarginalPolicy rows,
+             transport::MarginalPolicy columns, double tolerance, int max_iterations, bool warm_start) {
+            new (self) Transport({epsilon, relative, rows, columns, tolerance, max_iterations, warm_start});
+          },
+          nb::arg("epsilon") = defaults.epsilon, nb::kw_only(), nb::arg("relative") = defaults.relative,
+          nb::arg("rows") = transport::Exact{}, nb::arg("columns") = transport::Exact{},
+          nb::arg("tolerance") = defaults.tolerance, nb::arg("max_iterations") = defaults.max_iterations,
+          nb::arg("warm_start") = defaults.warm_start,
+          "epsilon: smoothing, relative to the largest |cost| unless relative is False. rows, columns: what the sums "
+          "of "
+          "the plan have to meet.")
+      .def("solve", &Transport::solve, nb::arg("cost"), nb::arg("row_weights") = nb::none(),
+           nb::arg("column_weights") = nb::none(),
+           "Plan of a cost (n×m) or of a batch of them (k×n×m); weights default to equal ones.")
+      .def("weights", &Transport::weights, nb::arg("plan"), nb::arg("objective") = "transport",
+           "d<cost, plan>/d cost at the last solve, through the plan; for objective=\"entropic\" of plan.value. "
+           "epsilon counts as a constant.")
+      .def("pull_back", &Transport::pull_back, nb::arg("plan"), nb::arg("cotangent"),
+           "dL/d cost at the last solve from cotangent = dL/d coupling; epsilon counts as a constant.");
+}
+
+}  // namespace unshuffle::python

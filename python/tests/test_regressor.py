@@ -1,0 +1,262 @@
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from unshuffle import ConvergenceWarning, RobustShuffledRegressor, ShuffledRegressor, simulate
+
+
+@pytest.mark.filterwarnings("ignore::unshuffle.ConvergenceWarning")
+@parametrize_with_checks([ShuffledRegressor(), RobustShuffledRegressor()])
+def test_is_a_scikit_learn_estimator(estimator, check):
+    check(estimator)
+
+
+def test_finds_the_coefficients_of_half_shuffled_rows(half_shuffled):
+    model = ShuffledRegressor().fit(half_shuffled.z, half_shuffled.y)
+    np.testing.assert_allclose(model.coef_, half_shuffled.coefficients, atol=0.1)
+    assert model.score(half_shuffled.test_z, half_shuffled.test_y) > 0.97
+    assert list(model.coef_names_) == ["z1", "z2", "z3"]
+    assert "half" not in model.summary() and "z3" in model.summary()
+
+
+def test_answers_as_the_library_whatever_the_layout(half_shuffled):
+    z, y = half_shuffled.z, half_shuffled.y
+    same = ShuffledRegressor().fit(z, y).coef_
+    wide = np.repeat(z, 2, axis=1)
+    for table in (np.ascontiguousarray(z), np.asfortranarray(z), wide[:, ::2]):
+        assert np.array_equal(ShuffledRegressor().fit(table, y).coef_, same)
+
+
+def test_two_tables_of_unequal_length(unlinked):
+    model = ShuffledRegressor("entropic").fit_tables(y=unlinked.y[:250], z=unlinked.z)
+    np.testing.assert_allclose(model.coef_, unlinked.coefficients, rtol=0.1)
+    assert len(model.pairs_) == 250
+    assert len(model.unmatched_features_) == 50 and len(model.unmatched_responses_) == 0
+    assert set(model.pairs_["feature_row"]) | set(model.unmatched_features_) == set(range(300))
+    assert np.all((model.pairs_["probability"] >= 0) & (model.pairs_["probability"] <= 1))
+
+
+def test_features_on_both_sides():
+    sample = simulate("linear", 300, dim_x=2, dim_z=1, shuffle=0.3, noise=0.01, seed=3)
+    model = ShuffledRegressor("robot", hint="rows").fit_tables(x=sample.x, y=sample.y, z=sample.z)
+    np.testing.assert_allclose(model.coef_, sample.coefficients, atol=0.1)
+    together = np.hstack([sample.test_x, sample.test_z])
+    assert model.n_features_in_ == 3
+    assert model.score(together, sample.test_y) > 0.95
+    with pytest.raises(ValueError, match="expecting 3 features"):
+        model.predict(sample.test_z)
+
+
+def test_several_responses():
+    rng = np.random.default_rng(0)
+    z = rng.normal(1, 1, (200, 2))
+    y = z @ np.array([[1.0, -2.0], [3.0, 0.5]]) + [1, 2]
+    model = ShuffledRegressor("ls").fit(z, y)
+    np.testing.assert_allclose(model.coef_, [[1, 3], [-2, 0.5]])
+    np.testing.assert_allclose(model.intercept_, [1, 2])
+    np.testing.assert_allclose(model.predict(z), y)
+
+
+def test_groups_of_any_label_and_known_pairs(unlinked):
+    labels = np.where(unlinked.y > np.median(unlinked.y), "high", "low")
+    by_feature = np.empty(300, object)
+    by_feature[unlinked.permutation] = labels
+    model = ShuffledRegressor("robot").fit_tables(y=unlinked.y, z=unlinked.z, groups=(labels, by_feature))
+    assert all(labels[i] == by_feature[j] for i, j, _ in model.pairs_)
+    known = list(enumerate(unlinked.permutation))
+    model = ShuffledRegressor("oracle").fit_tables(y=unlinked.y, z=unlinked.z, known=known)
+    np.testing.assert_allclose(model.coef_, unlinked.coefficients, rtol=0.05)
+
+
+def test_weights_are_row_masses():
+    z = np.linspace(0, 1, 20)[:, None]
+    y = np.where(z[:, 0] < 0.5, z[:, 0], 5 + 3 * z[:, 0])
+    known = [(i, i) for i in range(20)]
+    weights = (z[:, 0] < 0.5).astype(float)
+    model = ShuffledRegressor("oracle").fit_tables(
+        y=y, z=z, known=known, response_weights=weights, feature_weights=weights
+    )
+    assert model.coef_ == pytest.approx([1])
+    with pytest.raises(ValueError, match="weight"):
+        ShuffledRegressor("oracle").fit_tables(y=y, z=z, known=known, response_weights=-weights)
+
+
+def test_robust_leaves_rows_unmatched():
+    sample = simulate("sensing", 300, dim_z=2, shuffle=0.2, snr=1000, mean=1, seed=4)
+    y = sample.y.copy()
+    y[:30] += 100
+    model = RobustShuffledRegressor(unmatched=0.15).fit(sample.z, y)
+    assert set(range(30)) <= set(model.unmatched_responses_)
+    np.testing.assert_allclose(model.coef_, sample.coefficients, atol=0.1)
+
+
+def test_column_names_reach_the_coefficients(half_shuffled):
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    people = pandas.DataFrame(half_shuffled.z, columns=["age", "height", "years"])
+    wages = pandas.Series(half_shuffled.y, name="wage")
+    model = ShuffledRegressor().fit(people, wages)
+    assert list(model.coef_names_) == list(model.coefficients_) == ["age", "height", "years"]
+    assert list(model.feature_names_in_) == ["age", "height", "years"]
+    assert model.result_["columns"]["response"] == ["wage"]
+    assert "height" in model.summary()
+    tables = ShuffledRegressor(hint="rows").fit_tables(y=wages, z=people[["age", "years"]], x=people[["height"]])
+    assert list(tables.coef_names_) == ["height", "age", "years"]
+    assert len(tables.predict(people[["height", "age", "years"]])) == 400
+    with pytest.raises(ValueError, match="feature names"):
+        tables.predict(people)
+
+
+def test_models_and_cross_validation(half_shuffled):
+    z, y = half_shuffled.z, half_shuffled.y
+    spline = ShuffledRegressor("ls", model="spline:3").fit(half_shuffled.test_z, half_shuffled.test_y)
+    assert spline.score(half_shuffled.test_z, half_shuffled.test_y) > 0.95
+    assert len(spline.coef_) == 3 * 6
+    through_origin = ShuffledRegressor(fit_intercept=False).fit(z, y)
+    assert through_origin.intercept_ == 0
+    assert cross_val_score(ShuffledRegressor(), half_shuffled.test_z, half_shuffled.test_y, cv=3).min() > 0.9
+
+
+def test_survives_pickling(half_shuffled):
+    model = ShuffledRegressor().fit(half_shuffled.z, half_shuffled.y)
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(again.predict(half_shuffled.z), model.predict(half_shuffled.z))
+    assert np.array_equal(again.pairs_, model.pairs_)
+    assert again.summary() == model.summary()
+    assert not hasattr(clone(model), "coef_")
+
+
+def test_same_numbers_as_json(half_shuffled):
+    model = ShuffledRegressor().fit(half_shuffled.z, half_shuffled.y)
+    said = json.loads(model.to_json())
+    assert list(said["coefficients"].values()) == list(model.coef_)
+    assert said["identifiable"]["verdict"] == "identified"
+    assert said["std_errors"]["z1"] > 0
+
+
+def test_writes_a_report(half_shuffled, tmp_path):
+    model = ShuffledRegressor().fit(half_shuffled.z, half_shuffled.y)
+    model.report(tmp_path / "report.html", truth=enumerate(half_shuffled.permutation))
+    page = (tmp_path / "report.html").read_text()
+    said = json.loads(page.split('id="data">')[1].split("</script>")[0])
+    assert said["fit"] == model.result_
+    assert sum(part["pairs"] for part in said["calibration"]) == 400
+    with pytest.raises(ValueError, match="pickled"):
+        pickle.loads(pickle.dumps(model)).report(tmp_path / "again.html")
+
+
+@pytest.mark.parametrize(
+    "parameters, sentence",
+    [
+        ({"method": "magic"}, "method = magic must be one of auto, mixture"),
+        ({"model": "magic"}, "magic"),
+        ({"epsilon": -1, "method": "robot"}, "epsilon = -1 must be > 0"),
+        ({"starts": -1}, "starts = -1 must be >= 0"),
+        ({"hint": "maybe"}, "hint = maybe must be one of"),
+        ({"start": "nowhere"}, "start_kind = nowhere must be one of"),
+        ({"options": {"em_chain": 2}}, "there is no em_chain"),
+        ({"options": {"em_chains": 0}}, "em_chains = 0 must be >= 1"),
+        ({"epsilon": 1, "epsilon_abs": 1}, "exclude"),
+    ],
+)
+def test_refuses_bad_options_in_words(half_shuffled, parameters, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        ShuffledRegressor(**parameters).fit(half_shuffled.z, half_shuffled.y)
+
+
+def test_refuses_bad_tables_in_words(half_shuffled):
+    z, y = half_shuffled.z, half_shuffled.y
+    with pytest.raises(ValueError, match="unmatched = 2 must be > 0 and < 1"):
+        RobustShuffledRegressor(unmatched=2).fit(z, y)
+    with pytest.raises(ValueError, match="NaN"):
+        ShuffledRegressor().fit_tables(y=y, z=np.where(z > 2, np.nan, z))
+    with pytest.raises(ValueError, match="z1.*in every row"):
+        ShuffledRegressor().fit_tables(y=y, z=np.ones((400, 1)))
+
+
+def test_warns_when_it_did_not_converge(half_shuffled):
+    with pytest.warns(ConvergenceWarning, match="outer did not converge after 1 iterations"):
+        model = ShuffledRegressor("robot", max_iterations=1).fit_tables(y=half_shuffled.y, z=half_shuffled.z)
+    assert model.result_["status"] == "outer not converged"
+    assert issubclass(ConvergenceWarning, RuntimeWarning)
+
+
+def test_warns_when_the_data_does_not_tell():
+    rng = np.random.default_rng(0)
+    with pytest.warns(ConvergenceWarning, match="not identifiable"):
+        ShuffledRegressor(hint="none").fit_tables(y=rng.normal(size=100), z=rng.normal(size=(100, 2)))
+
+
+def test_progress_is_reported_and_can_stop(half_shuffled):
+    z, y = half_shuffled.z, half_shuffled.y
+    seen = []
+    ShuffledRegressor("robot", starts=2, progress=lambda done, total: seen.append(done / total)).fit_tables(y=y, z=z)
+    assert seen == sorted(seen) and seen[-1] == 1
+
+    with pytest.warns(ConvergenceWarning):
+        model = ShuffledRegressor("robot", starts=2, progress=lambda done, total: False).fit_tables(y=y, z=z)
+    assert model.result_["status"] == "stopped"
+
+    def fail(done, total):
+        raise LookupError("from the callback")
+
+    with pytest.raises(LookupError, match="from the callback"):
+        ShuffledRegressor("robot", starts=2, progress=fail).fit_tables(y=y, z=z)
+
+
+def test_progress_bar_of_tqdm(half_shuffled, capsys):
+    pytest.importorskip("tqdm", reason="tqdm is not installed")
+    ShuffledRegressor("robot", starts=2, progress=True).fit_tables(y=half_shuffled.y, z=half_shuffled.z)
+    assert "step" in capsys.readouterr().err
+
+
+def test_other_threads_run_meanwhile():
+    sample = simulate("sensing", 3000, dim_z=3, shuffle=1, seed=5)
+    ticks = []
+    done = threading.Event()
+
+    def tick():
+        while not done.wait(0.01):
+            ticks.append(time.monotonic())
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        begin = time.monotonic()
+        ShuffledRegressor("robot", starts=2, threads=1).fit_tables(y=sample.y, z=sample.z)
+        taken = time.monotonic() - begin
+    done.set()
+    thread.join()
+    assert len(ticks) > 0.2 * taken / 0.01
+
+
+LONG_FIT = """
+import unshuffle
+sample = unshuffle.simulate("sensing", 3000, dim_z=4, shuffle=1, seed=5)
+print("begun", flush=True)
+unshuffle.ShuffledRegressor("robot", starts=100000).fit_tables(y=sample.y, z=sample.z)
+"""
+
+
+def test_ctrl_c_stops_cleanly():
+    process = subprocess.Popen([sys.executable, "-c", LONG_FIT], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "begun\n"
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    begin = time.monotonic()
+    _, complaint = process.communicate(timeout=60)
+    assert time.monotonic() - begin < 20
+    assert complaint.rstrip().endswith("KeyboardInterrupt")
+    assert process.returncode in (-signal.SIGINT, 130, 1), os.strerror(process.returncode)

@@ -1,0 +1,77 @@
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed; Debian: python3-torch")
+pytestmark = pytest.mark.filterwarnings("ignore:Failed to initialize NumPy")
+
+from unshuffle import Ball, ConvergenceWarning, KullbackLeibler, transport  # noqa: E402
+from unshuffle.torch import transport_cost, transport_plan  # noqa: E402
+
+
+def costs(*shape):
+    return torch.rand(shape, dtype=torch.double, generator=torch.Generator().manual_seed(0)).requires_grad_()
+
+
+@pytest.mark.parametrize("relative", [True, False])
+@pytest.mark.parametrize("policy", [None, Ball(0.3)])
+@pytest.mark.parametrize("shape", [(5, 4), (2, 1, 3, 4)])
+def test_gradients_agree_with_differences(relative, policy, shape):
+    options = {"relative": relative, "tolerance": 1e-13}
+    if policy:
+        options |= {"rows": policy, "columns": policy}
+    cost = costs(*shape)
+    assert torch.autograd.gradcheck(lambda c: transport_cost(c, 0.1, **options), cost)
+    assert torch.autograd.gradcheck(lambda c: transport_cost(c, 0.1, objective="entropic", **options), cost)
+    assert torch.autograd.gradcheck(lambda c: transport_plan(c, 0.1, **options), cost)
+
+
+def test_agrees_with_autograd_through_sinkhorn():
+    cost = costs(6, 5)
+    epsilon, v = 0.2, torch.zeros(5, dtype=torch.double)
+    for _ in range(300):
+        u = -torch.logsumexp(v - cost / epsilon, 1) - np.log(6)
+        v = -torch.logsumexp(u[:, None] - cost / epsilon, 0) - np.log(5)
+    unrolled = (cost * torch.exp(u[:, None] + v - cost / epsilon)).sum()
+    (expected,) = torch.autograd.grad(unrolled, cost)
+    ours = transport_cost(cost, epsilon, relative=False)
+    (gradient,) = torch.autograd.grad(ours, cost)
+    assert torch.allclose(ours, unrolled, atol=1e-10)
+    assert torch.allclose(gradient, expected, atol=1e-8)
+
+
+def test_same_plan_as_numpy():
+    cost = costs(3, 6, 4)
+    plan = transport_plan(cost, 0.05)
+    expected = transport(np.array(cost.tolist()), 0.05).coupling
+    assert torch.allclose(plan, torch.tensor(expected.tolist(), dtype=torch.double))
+
+
+def test_keeps_type_shape_and_gradient_of_single_precision():
+    cost = costs(2, 3, 4).detach().float().requires_grad_()
+    weights = torch.tensor([0.2, 0.3, 0.5])
+    value = transport_cost(cost, 0.1, row_weights=weights)
+    assert value.dtype == torch.float32 and value.shape == (2,)
+    value.sum().backward()
+    assert cost.grad.dtype == torch.float32 and cost.grad.shape == cost.shape
+    assert torch.allclose(transport_plan(cost, 0.1, row_weights=weights).sum(-1), weights.expand(2, 3))
+
+
+def test_strided_costs():
+    cost = costs(4, 6)
+    assert torch.allclose(transport_plan(cost.T, 0.1), transport_plan(cost, 0.1).T)
+
+
+def test_refuses_in_words():
+    with pytest.raises(ValueError, match="cost has 1 dimensions"):
+        transport_cost(costs(3))
+    with pytest.raises(ValueError, match="objective = else"):
+        transport_cost(costs(3, 3), objective="else")
+    with pytest.raises(ValueError, match="epsilon = -1"):
+        transport_plan(costs(3, 3), -1)
+    with pytest.raises(ValueError, match="relative=False"):
+        transport_cost(costs(3, 3), 0.1, rows=KullbackLeibler()).backward()
+
+
+def test_warns_when_it_did_not_converge():
+    with pytest.warns(ConvergenceWarning):
+        transport_cost(costs(30, 30), 1e-6, tolerance=1e-30)

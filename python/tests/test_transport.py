@@ -1,0 +1,101 @@
+import numpy as np
+import pytest
+
+from unshuffle import Ball, ConvergenceWarning, Free, KullbackLeibler, Transport, transport
+
+rng = np.random.default_rng(0)
+
+
+def sinkhorn(cost, epsilon, a, b, iterations=5000):
+    kernel = np.exp(-cost / epsilon)
+    u = np.ones(len(a))
+    for _ in range(iterations):
+        v = b / (kernel.T @ u)
+        u = a / (kernel @ v)
+    return u[:, None] * kernel * v
+
+
+def test_agrees_with_sinkhorn_iterations():
+    cost = rng.random((7, 5))
+    a, b = rng.random(7) + 0.1, rng.random(5) + 0.1
+    plan = transport(cost, 0.1, relative=False, row_weights=a, column_weights=b)
+    np.testing.assert_allclose(plan.coupling, sinkhorn(cost, 0.1, a / a.sum(), b / b.sum()), atol=1e-10)
+    assert plan.transport_cost == pytest.approx((cost * plan.coupling).sum())
+    assert plan.converged and plan.marginal_error < 1e-9
+    weights = np.outer(a / a.sum(), b / b.sum())
+    exponent = (plan.row_potential[:, None] + plan.column_potential - cost) / 0.1
+    np.testing.assert_allclose(plan.coupling, weights * np.exp(exponent), rtol=1e-6)
+
+
+def test_epsilon_is_relative_unless_told():
+    cost = 30 * rng.random((4, 6))
+    assert transport(cost, 0.1).epsilon == pytest.approx(0.1 * cost.max())
+    assert transport(cost, 0.1, relative=False).epsilon == 0.1
+
+
+@pytest.mark.parametrize("shape", [(6, 4), (4, 6), (5, 5)])
+def test_layouts_and_batches_agree(shape):
+    costs = rng.random((3, *shape))
+    batch = transport(costs, 0.05)
+    assert batch.coupling.shape == costs.shape and batch.row_potential.shape == (3, shape[0])
+    assert batch.value.shape == (3,)
+    for cost, coupling, value in zip(costs, batch.coupling, batch.value):
+        for same in (cost, np.asfortranarray(cost), np.repeat(cost, 2, 0)[::2], cost.astype(np.float64)):
+            plan = transport(same, 0.05)
+            np.testing.assert_allclose(plan.coupling, coupling, atol=1e-12)
+            assert plan.value == pytest.approx(value)
+
+
+@pytest.mark.parametrize("rows, columns", [(Ball(0.3), Ball(0.2)), (KullbackLeibler(0.5), Free()), (Ball(0.3), Free())])
+def test_policies_belong_to_their_side(rows, columns):
+    cost = rng.random((6, 4))
+    plan = transport(cost, 0.1, rows=rows, columns=columns)
+    turned = transport(cost.T, 0.1, rows=columns, columns=rows)
+    np.testing.assert_allclose(plan.coupling, turned.coupling.T, atol=1e-9)
+
+
+def test_gradients_agree_with_differences():
+    cost, direction = rng.random((2, 5, 6))
+    solver = Transport(0.1, relative=False, tolerance=1e-13, warm_start=False)
+    plan = solver.solve(cost)
+    weights = solver.weights(plan)
+    entropic = solver.weights(plan, "entropic")
+    cotangent = rng.random((5, 6))
+    pulled = solver.pull_back(plan, cotangent)
+    h = 1e-5
+    up, down = (solver.solve(cost + step * direction) for step in (h, -h))
+    assert (weights * direction).sum() == pytest.approx((up.transport_cost - down.transport_cost) / (2 * h), rel=1e-6)
+    assert (entropic * direction).sum() == pytest.approx((up.value - down.value) / (2 * h), rel=1e-6)
+    change = ((up.coupling - down.coupling) * cotangent).sum() / (2 * h)
+    assert (pulled * direction).sum() == pytest.approx(change, rel=1e-6)
+
+
+def test_warm_starts_save_steps():
+    cost = rng.random((40, 40))
+    solver = Transport(0.001)
+    first = solver.solve(cost)
+    again = solver.solve(cost + 1e-9)
+    assert again.newton_steps + again.sinkhorn_steps < first.newton_steps + first.sinkhorn_steps
+    np.testing.assert_allclose(again.coupling, first.coupling, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "cost, options, sentence",
+    [
+        (np.ones(3), {}, "cost has 1 dimensions"),
+        (np.ones((0, 3)), {}, "cost is 0x3"),
+        (np.full((2, 2), np.nan), {}, "not finite"),
+        (np.ones((2, 3)), {"epsilon": 0}, "epsilon = 0 must be finite and > 0"),
+        (np.ones((2, 3)), {"row_weights": np.ones(3)}, "row weights has 3 entries; the cost asks for 2"),
+        (np.ones((2, 3)), {"column_weights": -np.ones(3)}, "column weights must be finite and >= 0"),
+        (np.ones((2, 3)), {"rows": Ball(-1)}, "spread"),
+    ],
+)
+def test_refuses_in_words(cost, options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        transport(cost, **options)
+
+
+def test_warns_when_it_did_not_converge():
+    with pytest.warns(ConvergenceWarning, match="was asked for"):
+        transport(rng.random((30, 30)), 1e-6, tolerance=1e-30)

@@ -1,0 +1,18 @@
+from __future__ import annotations
+
+import os
+import warnings
+
+from . import _core
+
+
+def evaluate_tracking(truth: str | os.PathLike, results: str | os.PathLike, benchmark: str = "auto") -> dict:
+    """Tracking results against ground truth in MOTChallenge files, as ``unshuffle evaluate --json``.
+
+    truth is a folder of sequences, one sequence folder or a gt.txt; results a folder with SEQUENCE.txt or one file.
+    Gives every number by sequence and name; COMBINED adds the counts of all sequences before dividing.
+    """
+    numbers, notes = _core.evaluate_tracking(truth, results, benchmark)
+    for note in notes:
+        warnings.warn(note, UserWarning, stacklevel=2)
+    return numbers

@@ -1,0 +1,18 @@
+from __future__ import annotations
+
+import warnings
+
+from ._core import Transport, TransportPlan
+from ._warnings import ConvergenceWarning
+
+
+def transport(cost, epsilon: float = 1e-2, *, row_weights=None, column_weights=None, **options) -> TransportPlan:
+    """The entropic transport plan of a cost (n×m), or of a batch of them (k×n×m).
+
+    epsilon is the smoothing, relative to the largest \\|cost\\| unless relative=False. The options are those of
+    `Transport`, which also solves a series of similar problems faster and differentiates them.
+    """
+    plan = Transport(epsilon, **options).solve(cost, row_weights, column_weights)
+    if not plan.converged:
+        warnings.warn(plan.message, ConvergenceWarning, stacklevel=2)
+    return plan

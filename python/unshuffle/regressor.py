@@ -1,0 +1,317 @@
+"""Regressions between tables whose row links are lost, as scikit-learn estimators."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from functools import cached_property
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from . import _core
+from ._progress import reporting
+from ._tables import codes_of, column_names, matrix_of, validated, validated_pair
+from ._warnings import ConvergenceWarning
+
+_pair = np.dtype([("response_row", np.int64), ("feature_row", np.int64), ("probability", np.float64)])
+
+
+class ShuffledRegressor(RegressorMixin, BaseEstimator):
+    """Fits a regression and the row links together.
+
+    ``fit(X, y)`` takes one table whose response may be (partly) shuffled against the rows; ``fit_tables`` takes two
+    tables whose rows are not linked, of equal length or not. ``predict`` is for rows that are complete.
+
+    Parameters
+    ----------
+    method : how rows are linked: "auto" looks at the data and says what it chose and why; see docs/methods.
+    model : "linear", "sine" or "spline:K" with K knots per feature.
+    fit_intercept : whether the model has an intercept (never with "sine").
+    hint : "rows" when row i of one table probably belongs to row i of the other, "none" when the order means nothing;
+        "auto": rows for ``fit``, nothing known for ``fit_tables``.
+    epsilon : smoothing of the matching, relative to the largest cost; None chooses.
+    epsilon_abs : the same in the unit of the cost, the squared response.
+    objective : "transport" or "entropic", for the robot methods.
+    start : "auto", "ls", "ransac", "group-means", "random", or the parameters to start from.
+    starts : how many starts; 0 chooses.
+    max_iterations : per start; 0 chooses.
+    bootstrap : standard errors from so many samples of the fitted model; 0: from the likelihood's curvature.
+    seed : of everything random.
+    threads : 0 for all; the answer does not depend on it.
+    progress : a function of (done, total), which stops the fit by returning False; True for a bar (needs tqdm).
+    options : any other option of the C++ ``FitOptions`` by name, e.g. ``{"em_chains": 8}``.
+
+    Attributes
+    ----------
+    coef_, intercept_ : of the model's columns, one row per output when there are several.
+    coef_names_ : what they belong to: the columns of data frames, else x1, ..., z1, ...
+    coefficients_, std_errors_ : by name; a standard error is None when the method has none.
+    result_ : everything ``unshuffle fit --json`` says.
+    pairs_ : one-to-one links with their probabilities, as an array with the fields response_row, feature_row and
+        probability; rows without a partner are in unmatched_responses_ and unmatched_features_.
+    trace_ : one row per outer iteration: start, iteration, epsilon, objective, gradient norm, marginal error, inner
+        iterations.
+    """
+
+    def __init__(
+        self,
+        method="auto",
+        *,
+        model="linear",
+        fit_intercept=True,
+        hint="auto",
+        epsilon=None,
+        epsilon_abs=None,
+        objective="transport",
+        start="auto",
+        starts=0,
+        max_iterations=0,
+        bootstrap=0,
+        seed=0,
+        threads=0,
+        progress=None,
+        options=None,
+    ):
+        self.method = method
+        self.model = model
+        self.fit_intercept = fit_intercept
+        self.hint = hint
+        self.epsilon = epsilon
+        self.epsilon_abs = epsilon_abs
+        self.objective = objective
+        self.start = start
+        self.starts = starts
+        self.max_iterations = max_iterations
+        self.bootstrap = bootstrap
+        self.seed = seed
+        self.threads = threads
+        self.progress = progress
+        self.options = options
+
+    def fit(self, X, y):
+        """One table: row i of X probably belongs to y[i], but some or all of y may be shuffled."""
+        names, y_names = column_names(X), column_names(y)
+        X, y = validated_pair(self, X, y)
+        return self._fit(_problem(y, None, X, y_names, [], names), one_table=True)
+
+    def fit_tables(
+        self, y, z, x=None, *, response_weights=None, feature_weights=None, groups=None, known=None
+    ):
+        """Two tables: y (and x, features known beside it) of n rows, z of m rows.
+
+        groups: labels of the responses and labels of the features; only rows with equal labels may match.
+        known: pairs (response row, feature row) that are certain.
+        """
+        names = [column_names(table) for table in (y, x, z)]
+        response_groups, feature_groups = codes_of(groups)
+        problem = _problem(
+            matrix_of(y, "y"), None if x is None else matrix_of(x, "x"), matrix_of(z, "z"), *names,
+            response_weights=response_weights, feature_weights=feature_weights,
+            response_groups=response_groups, feature_groups=feature_groups, known=known,
+        )
+        in_frames = bool(names[2]) and (x is None or bool(names[1]))
+        return self._fit(problem, one_table=False, named=in_frames)
+
+    def predict(self, X):
+        """The response of complete rows: the columns of x (if there were any), then those of z."""
+        check_is_fitted(self)
+        X = validated(self, X)
+        x_count = len(self.result_["columns"]["x"])
+        predictions = _core.predict(self._json, X[:, :x_count], X[:, x_count:])
+        return predictions if self._several_outputs else predictions[:, 0]
+
+    def summary(self) -> str:
+        """The table a statsmodels user recognises."""
+        check_is_fitted(self)
+        return self._summary
+
+    def to_json(self) -> str:
+        """A fit.json for ``unshuffle predict`` and ``unshuffle match``."""
+        check_is_fitted(self)
+        return self._json
+
+    def report(self, path, truth=None) -> None:
+        """Writes one HTML page with the verdict, pictures and numbers, as ``unshuffle fit --report``.
+
+        truth: pairs (response row, feature row) that are right, to hold match probabilities against. A fit that was
+        pickled has left behind what the pictures need.
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "_fitted"):
+            raise ValueError("a report needs the fit as it was made; this one was pickled")
+        page = self._fitted.report([] if truth is None else [(int(i), int(j)) for i, j in truth])
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(page)
+
+    @cached_property
+    def _matching(self):
+        check_is_fitted(self)
+        pairs, responses, features = self._fitted.match()
+        linked = np.empty(len(pairs), _pair)
+        for at, field in enumerate(_pair.names):
+            linked[field] = pairs[:, at]
+        return linked, np.asarray(responses, int), np.asarray(features, int)
+
+    @property
+    def pairs_(self):
+        return self._matching[0]
+
+    @property
+    def unmatched_responses_(self):
+        return self._matching[1]
+
+    @property
+    def unmatched_features_(self):
+        return self._matching[2]
+
+    def _fit_options(self, one_table: bool) -> _core.FitOptions:
+        if self.hint not in ("auto", "rows", "none"):
+            raise ValueError(f"hint = {self.hint} must be one of auto, rows, none")
+        if self.epsilon is not None and self.epsilon_abs is not None:
+            raise ValueError("epsilon and epsilon_abs exclude each other")
+        options = _core.FitOptions()
+        options.method = self.method
+        options.row_hint = self.hint == "rows" or (self.hint == "auto" and one_table)
+        options.row_order_unrelated = self.hint == "none"
+        options.epsilon_relative = self.epsilon_abs is None
+        for name in ("epsilon", "epsilon_abs"):
+            if getattr(self, name) is not None:
+                options.epsilon = getattr(self, name)
+        setattr(options, "start_kind" if isinstance(self.start, str) else "start", self.start)
+        for name in ("objective", "starts", "max_iterations", "bootstrap", "seed", "threads"):
+            setattr(options, name, getattr(self, name))
+        for name, value in (self.options or {}).items():
+            if not hasattr(options, name):
+                raise ValueError(f"options: there is no {name}")
+            setattr(options, name, value)
+        return options
+
+    def _fit(self, problem, one_table: bool, named: bool = False):
+        self.__dict__.pop("_matching", None)
+        options = self._fit_options(one_table)
+        with reporting(self.progress) as progress:
+            fitted = _core.fit(
+                problem, model=self.model, intercept=self.fit_intercept, one_table=one_table, options=options,
+                progress=progress,
+            )
+        if not one_table:
+            self._remember_columns(problem, named)
+        self._remember(fitted, len(problem.y_names))
+        self._warn()
+        return self
+
+    def _remember_columns(self, problem, named: bool):
+        columns = problem.x_names + problem.z_names
+        self.n_features_in_ = len(columns)
+        self.__dict__.pop("feature_names_in_", None)
+        if named:
+            self.feature_names_in_ = np.asarray(columns, object)
+
+    def _remember(self, fitted, outputs: int):
+        self._fitted = fitted
+        self._json = fitted.to_json()
+        self._summary = fitted.summary()
+        self._several_outputs = outputs > 1
+        self.result_ = json.loads(self._json)
+        self.coefficients_ = self.result_["coefficients"]
+        self.std_errors_ = self.result_["std_errors"]
+        self.trace_ = fitted.trace
+        self.n_iter_ = max(1, self.result_["iterations"])
+        intercepts = self.result_["intercept"]
+        self.coef_names_ = np.asarray(list(self.coefficients_), object)
+        self.coef_ = np.asarray(list(self.coefficients_.values()))
+        self.intercept_ = intercepts
+        if outputs > 1:
+            self.coef_ = self.coef_.reshape(outputs, -1)
+            self.coef_names_ = self.coef_names_.reshape(outputs, -1)
+            self.intercept_ = np.asarray(list(intercepts.values())) if isinstance(intercepts, dict) else intercepts
+
+    def _warn(self):
+        if self.result_["status"] != "converged":
+            warnings.warn(self.result_["message"], ConvergenceWarning, stacklevel=4)
+        identifiable = self.result_["identifiable"]
+        if identifiable["verdict"] == "not identifiable":
+            warnings.warn(f"not identifiable: {identifiable['reason']}", ConvergenceWarning, stacklevel=4)
+
+    def __getstate__(self):
+        if hasattr(self, "_fitted"):
+            self._matching  # noqa: B018  the compiled fit stays behind, so what it knows is asked for now
+        state = super().__getstate__().copy()
+        state.pop("_fitted", None)
+        return state
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "_json")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def _more_tags(self):  # scikit-learn before 1.6
+        return {"multioutput": True}
+
+
+class RobustShuffledRegressor(ShuffledRegressor):
+    """As ShuffledRegressor with method "robot-robust": rows without a partner may stay unmatched.
+
+    unmatched is the share of either table that may; rho1 and rho2 say instead how far the sums of the plan may leave the
+    weights of the responses and of the features, as a squared distance.
+    """
+
+    def __init__(
+        self,
+        unmatched=0.2,
+        *,
+        rho1=None,
+        rho2=None,
+        method="robot-robust",
+        model="linear",
+        fit_intercept=True,
+        hint="auto",
+        epsilon=None,
+        epsilon_abs=None,
+        objective="transport",
+        start="auto",
+        starts=0,
+        max_iterations=0,
+        seed=0,
+        threads=0,
+        progress=None,
+        options=None,
+    ):
+        super().__init__(
+            method, model=model, fit_intercept=fit_intercept, hint=hint, epsilon=epsilon, epsilon_abs=epsilon_abs,
+            objective=objective, start=start, starts=starts, max_iterations=max_iterations, seed=seed, threads=threads,
+            progress=progress, options=options,
+        )
+        self.unmatched = unmatched
+        self.rho1 = rho1
+        self.rho2 = rho2
+
+    def _fit_options(self, one_table: bool) -> _core.FitOptions:
+        options = super()._fit_options(one_table)
+        options.unmatched = self.unmatched
+        for name in ("rho1", "rho2"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise ValueError(f"{name} = {value} must be > 0")
+            setattr(options, name, -1 if value is None else value)
+        return options
+
+
+def _problem(y, x, z, y_names, x_names, z_names, *, response_weights=None, feature_weights=None, response_groups=(),
+             feature_groups=(), known=None):
+    y = np.asarray(y, float)
+    y = y.reshape(len(y), -1)
+    x = np.empty((len(y), 0)) if x is None else x
+    empty = np.empty(0)
+    return _core.Problem(
+        y, x, z, y_names=y_names, x_names=x_names, z_names=z_names,
+        response_weights=empty if response_weights is None else np.asarray(response_weights, float),
+        feature_weights=empty if feature_weights is None else np.asarray(feature_weights, float),
+        response_groups=response_groups, feature_groups=feature_groups,
+        known=[] if known is None else [(int(i), int(j)) for i, j in known],
+    )
