@@ -22,20 +22,23 @@ namespace {
 using MatrixIn = nb::DRef<const Matrix>;  // any strides
 using Pairs = std::vector<std::pair<Index, Index>>;
 
-/// Calls the user's function now and then, and lets Ctrl-C through; whatever Python raises ends the fit.
+/// Calls the user's function now and then, and lets Ctrl-C through; whatever Python raises ends the fit. A method that
+/// runs others is told to stop by each of them again.
 class Progress {
  public:
   explicit Progress(nb::object callback) : callback_(std::move(callback)) {}
 
   bool operator()(double done, double total) {
+    if (stopped_) return false;
     const nb::gil_scoped_acquire locked;
     try {
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
-      return callback_.is_none() || !callback_(done, total).is(nb::bool_(false));
+      stopped_ = !callback_.is_none() && callback_(done, total).is(nb::bool_(false));
     } catch (...) {
       failure_ = std::current_exception();
-      return false;
+      stopped_ = true;
     }
+    return !stopped_;
   }
 
   void rethrow() const {
@@ -45,6 +48,7 @@ class Progress {
  private:
   nb::object callback_;
   std::exception_ptr failure_;
+  bool stopped_ = false;
 };
 
 /// A fit with all that is needed to use it.

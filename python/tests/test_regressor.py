@@ -102,6 +102,16 @@ def test_robust_leaves_rows_unmatched():
     np.testing.assert_allclose(model.coef_, sample.coefficients, atol=0.1)
 
 
+def test_robust_on_one_side_only():
+    sample = simulate("sensing", 200, dim_z=2, shuffle=0.2, snr=1000, mean=1, seed=4)
+    model = RobustShuffledRegressor(rho1=0, rho2=1e-3).fit(sample.z, sample.y)
+    assert model.result_["rho1"] == 0 and model.result_["matched_share"] == pytest.approx(1)
+    with pytest.raises(ValueError, match="rho2 = 0 must be > 0 where rho1 = 0"):
+        RobustShuffledRegressor(rho1=0, rho2=0).fit(sample.z, sample.y)
+    with pytest.raises(ValueError, match="rho1 = -1 must be >= 0"):
+        RobustShuffledRegressor(rho1=-1).fit(sample.z, sample.y)
+
+
 def test_column_names_reach_the_coefficients(half_shuffled):
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     people = pandas.DataFrame(half_shuffled.z, columns=["age", "height", "years"])
@@ -244,14 +254,15 @@ def test_other_threads_run_meanwhile():
 
 LONG_FIT = """
 import unshuffle
-sample = unshuffle.simulate("sensing", 3000, dim_z=4, shuffle=1, seed=5)
+sample = unshuffle.simulate("sensing", 2000, dim_z=4, shuffle=1, seed=5)
 print("begun", flush=True)
-unshuffle.ShuffledRegressor("robot", starts=100000).fit_tables(y=sample.y, z=sample.z)
+unshuffle.ShuffledRegressor({}).fit_tables(y=sample.y, z=sample.z)
 """
 
 
-def test_ctrl_c_stops_cleanly():
-    process = subprocess.Popen([sys.executable, "-c", LONG_FIT], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+@pytest.mark.parametrize("options", ["'robot', starts=100000", "'mixture', bootstrap=100000, hint='rows'"])
+def test_ctrl_c_stops_cleanly(options):
+    process = subprocess.Popen([sys.executable, "-c", LONG_FIT.format(options)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "begun\n"
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)

@@ -258,7 +258,8 @@ class RobustShuffledRegressor(ShuffledRegressor):
     """As ShuffledRegressor with method "robot-robust": rows without a partner may stay unmatched.
 
     unmatched is the share of either table that may; rho1 and rho2 say instead how far the sums of the plan may leave the
-    weights of the responses and of the features, as a squared distance.
+    weights of the responses and of the features, as a squared distance, 0 for not at all. The other parameters are those
+    of ShuffledRegressor.
     """
 
     def __init__(
@@ -296,8 +297,8 @@ class RobustShuffledRegressor(ShuffledRegressor):
         options.unmatched = self.unmatched
         for name in ("rho1", "rho2"):
             value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise ValueError(f"{name} = {value} must be > 0")
+            if value is not None and not value >= 0:
+                raise ValueError(f"{name} = {value} must be >= 0")
             setattr(options, name, -1 if value is None else value)
         return options
 

@@ -1,5 +1,8 @@
 #include "inference/bootstrap.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
 
 #include "inference/in_parallel.hpp"
@@ -33,14 +36,26 @@ Links random_links(const Problem& problem, RandomStream& random) {
   return links;
 }
 
-Vector spread_of_refits(int samples, const std::function<Vector(int)>& refit) {
+Vector spread_of_refits(const FitOptions& options, const std::function<Vector(int)>& refit) {
+  constexpr int round = 16;
+  const int samples = options.bootstrap;
   std::vector<Vector> found(static_cast<std::size_t>(samples));
-  in_parallel(found.size(), [&](std::size_t k) { found[k] = refit(int(k)); });
+  for (int done = 0; done < samples; done += round) {
+    if (options.progress && !options.progress(done, samples)) return {};
+    in_parallel(std::size_t(std::min(round, samples - done)),
+                [&](std::size_t k) { found[std::size_t(done) + k] = refit(done + int(k)); });
+  }
+  if (options.progress) (void)options.progress(samples, samples);
   Vector mean = Vector::Zero(found.front().size());
   for (const Vector& w : found) mean += w / double(samples);
   Vector squares = Vector::Zero(mean.size());
   for (const Vector& w : found) squares += (w - mean).cwiseAbs2();
   return (squares / std::max(1.0, double(samples - 1))).cwiseSqrt();
+}
+
+std::string bootstrap_note(const FitOptions& options, const Vector& std_errors) {
+  if (std_errors.size() == 0) return "not estimated: the fit was stopped";
+  return fmt::format("from {} samples of the fitted model", options.bootstrap);
 }
 
 RandomStream bootstrap_stream(std::uint64_t seed, int k) { return {seed, (1ULL << 48U) + std::uint64_t(k)}; }

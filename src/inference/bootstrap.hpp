@@ -3,10 +3,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include "fit/linked.hpp"
 #include "fit/random.hpp"
-#include "unshuffle/data/problem.hpp"
+#include "unshuffle/fit/fit.hpp"
 #include "unshuffle/model/model.hpp"
 
 namespace unshuffle {
@@ -18,8 +19,11 @@ namespace unshuffle {
 /// Every response with a partner of its block drawn at random, no feature twice before all have been taken.
 [[nodiscard]] Links random_links(const Problem& problem, RandomStream& random);
 
-/// The standard deviation of refit(k) over k < samples, on all threads.
-[[nodiscard]] Vector spread_of_refits(int samples, const std::function<Vector(int)>& refit);
+/// The standard deviation of refit(k) over k < options.bootstrap, on all threads; empty when progress says stop.
+[[nodiscard]] Vector spread_of_refits(const FitOptions& options, const std::function<Vector(int)>& refit);
+
+/// What to say of standard errors that spread_of_refits() gave, or did not.
+[[nodiscard]] std::string bootstrap_note(const FitOptions& options, const Vector& std_errors);
 
 /// The random numbers of sample k.
 [[nodiscard]] RandomStream bootstrap_stream(std::uint64_t seed, int k);

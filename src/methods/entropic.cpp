@@ -24,7 +24,7 @@ EvaluatorOptions accuracy_of(const FitOptions& options) {
 
 Vector bootstrap_errors(const MethodInput& input, const Optimum& best) {
   const double noise_sd = std::sqrt(best.epsilon / 2);
-  return spread_of_refits(input.options.bootstrap, [&](int k) {
+  return spread_of_refits(input.options, [&](int k) {
     RandomStream random = bootstrap_stream(input.options.seed, k);
     const Links links = random_links(input.problem, random);
     const Problem drawn = drawn_from(input.problem, input.bound, best.parameters, noise_sd, links, random);
@@ -57,8 +57,9 @@ std::vector<Symmetry> try_symmetries(const MethodInput& input, SearchResult& fou
 
 void set_errors(const MethodInput& input, const Optimum& best, const Matrix& covariance, Estimate& estimate) {
   if (input.options.bootstrap > 0) {
-    estimate.std_errors = bootstrap_errors(input, best);
-    estimate.std_error_note = fmt::format("from {} samples of the fitted model", input.options.bootstrap);
+    if (!estimate.stopped) estimate.std_errors = bootstrap_errors(input, best);
+    estimate.stopped = estimate.std_errors.size() == 0;
+    estimate.std_error_note = bootstrap_note(input.options, estimate.std_errors);
   } else if (covariance.size() > 0) {
     estimate.std_errors = covariance.diagonal().cwiseSqrt();
     estimate.std_error_note = "from the likelihood over all links and its spread in samples of the fitted model";
@@ -74,7 +75,8 @@ Estimate estimate_entropic(const MethodInput& input) {
   const std::vector<Symmetry> symmetries = try_symmetries(input, found);
   Optimum& best = found.optima.front().optimum;
   Matrix covariance;
-  if (input.problem.outputs() == 1 && input.bound.additive() != nullptr && input.options.backend != Backend::dense) {
+  if (!found.stopped && input.problem.outputs() == 1 && input.bound.additive() != nullptr &&
+      input.options.backend != Backend::dense) {
     Calibrated answer = calibrated(input.problem, input.bound, accuracy_of(input.options), best, input.options.seed);
     best = std::move(answer.optimum);
     covariance = std::move(answer.covariance);

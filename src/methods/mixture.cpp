@@ -40,7 +40,7 @@ Links drawn_links(const Problem& problem, const Links& links, const Vector& prob
 
 Vector bootstrap_errors(const MethodInput& input, const Links& links, const MixtureFit& fit,
                         const MixtureOptions& options) {
-  return spread_of_refits(input.options.bootstrap, [&](int k) {
+  return spread_of_refits(input.options, [&](int k) {
     RandomStream random = bootstrap_stream(input.options.seed, k);
     const Links truth = drawn_links(input.problem, links, fit.link_probability, random);
     const Problem drawn =
@@ -83,7 +83,8 @@ Estimate estimate_mixture(const MethodInput& input) {
   estimate.link_probabilities(links.responses) = fit.link_probability;
   if (input.options.bootstrap > 0) {
     estimate.std_errors = bootstrap_errors(input, links, fit, options);
-    estimate.std_error_note = fmt::format("from {} samples of the fitted model", input.options.bootstrap);
+    estimate.stopped = estimate.std_errors.size() == 0;
+    estimate.std_error_note = bootstrap_note(input.options, estimate.std_errors);
   } else {
     estimate.std_errors = fit.covariance.diagonal().cwiseMax(0).cwiseSqrt();
     estimate.std_error_note = "robust (sandwich), which of the links are right counted as unknown";
