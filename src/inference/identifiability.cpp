@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "inference/distance.hpp"
+#include "transport/gram.hpp"
 #include "unshuffle/report/json.hpp"
 
 namespace unshuffle {
@@ -42,7 +43,7 @@ bool same_distribution(const Vector& s, const Vector& other) {
   }
   const Eigen::RowVectorXd mean = differences.colwise().mean();
   differences.rowwise() -= mean;
-  Matrix covariance = differences.transpose() * differences / std::pow(double(s.size()), 2);
+  Matrix covariance = transport::gram(differences) / std::pow(double(s.size()), 2);
   covariance.diagonal() *= 1 + 1e-9;
   const Vector solved = covariance.ldlt().solve(mean.transpose());
   return chi_squared_tail(std::max(0.0, mean.dot(solved)), double(count)) > level;
@@ -82,7 +83,7 @@ bool jointly_gaussian(const Matrix& columns) {
   const auto n = static_cast<double>(columns.rows());
   const Index e = columns.cols();
   Matrix centred = columns.rowwise() - columns.colwise().mean();
-  const Matrix covariance = centred.transpose() * centred / n;
+  const Matrix covariance = transport::gram(centred) / n;
   const Eigen::LLT<Matrix> factor(covariance);
   if (factor.info() != Eigen::Success) return false;
   const Matrix white = factor.matrixL().solve(centred.transpose()).transpose();

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <numbers>
 
+#include "fit/link_posterior.hpp"
 #include "fit/random.hpp"
 #include "inference/identifiability.hpp"
 #include "inference/likelihood.hpp"
@@ -120,6 +121,35 @@ TEST(LinkLikelihood, derivatives_agree_with_differences) {
   }
 }
 
+TEST(LinkLikelihood, counts_known_noise_whatever_epsilon_says) {
+  const Problem problem = completed(sensing_sample(300, 1, 4).problem);
+  const auto bound = Linear{}.bound_to(problem);
+  LinkLikelihood estimated(problem, *bound, {});
+  LinkLikelihood known(problem, *bound, {.evaluator = {}, .known_noise_sd = 0.5});
+  const Vector w = Vector::Constant(6, 0.7);
+  const Sample expected = estimated.at(theta_of(w, 0.5), true);
+  const Sample found = known.at(theta_of(w, 3), true);
+  EXPECT_NEAR(found.value, expected.value, 1e-5);
+  EXPECT_EQ(found.gradient(6), 0);
+  EXPECT_NEAR((found.gradient - expected.gradient).head(6).norm(), 0, 1e-6 * expected.gradient.norm());
+  EXPECT_NEAR((found.hessian - expected.hessian).topLeftCorner(6, 6).norm(), 0, 1e-6 * expected.hessian.norm());
+  const Optimum best = most_likely_near(known, problem, *bound, w, 3, 20);
+  EXPECT_DOUBLE_EQ(best.epsilon, 0.5);
+}
+
+TEST(LinkPosterior, agrees_with_the_sum_over_all_permutations) {
+  RandomStream random(5, 0);
+  const Matrix plan = Matrix::NullaryExpr(6, 6, [&] { return std::pow(random.uniform(), 3); });
+  const std::vector<Index> partner{2, 0, 1, 5, 4, 3};
+  const Vector found = link_posterior(plan, partner, RandomStream(1, 1));
+  for (Index i = 0; i < 6; ++i) {
+    Matrix with_link = plan;
+    with_link.row(i).setZero();
+    with_link(i, partner[std::size_t(i)]) = plan(i, partner[std::size_t(i)]);
+    EXPECT_NEAR(found(i), permanent(with_link) / permanent(plan), 0.05) << i;
+  }
+}
+
 TEST(MomentPolynomials, are_the_moments_of_the_combined_columns) {
   RandomStream random(1, 0);
   const Matrix sample = Matrix::NullaryExpr(700, 3, [&] { return random.normal() + random.uniform(); });
@@ -167,6 +197,18 @@ TEST(Entropic, finds_fully_shuffled_coefficients_of_distinct_distributions) {
   ASSERT_EQ(found.std_errors.size(), 3);
   for (Index k = 1; k < 3; ++k) {
     EXPECT_LT(std::abs(found.parameters(k) - sample.coefficients(k - 1)), 4 * found.std_errors(k));
+  }
+}
+
+TEST(Entropic, keeps_noise_that_is_known) {
+  const Simulation sample = gamma_sample(4000, 2, 0, 1);
+  FitOptions options;
+  options.method = Method::entropic;
+  options.known_noise_sd = std::sqrt(0.1);
+  const Fit found = fit(sample.problem, Linear(false), options);
+  EXPECT_DOUBLE_EQ(found.noise_sd, std::sqrt(0.1));
+  for (Index k = 0; k < 2; ++k) {
+    EXPECT_LT(std::abs(found.parameters(k) - sample.coefficients(k)), 4 * found.std_errors(k));
   }
 }
 
@@ -274,6 +316,18 @@ TEST(Mixture, keeps_known_pairs_certain) {
   const Fit found = fit(sample.problem, Linear{}, options);
   EXPECT_EQ(found.link_probabilities.head(30), Vector::Ones(30));
   EXPECT_LT(test_error(sample, found), 1.2 * least_squares_test_error(sample, true));
+}
+
+TEST(Mixture, keeps_noise_that_is_known) {
+  const Simulation sample = sensing_sample(500, 0.5, 6);
+  FitOptions options;
+  options.method = Method::mixture;
+  const Fit free = fit(sample.problem, Linear{}, options);
+  options.known_noise_sd = 1.1 * free.noise_sd;
+  const Fit found = fit(sample.problem, Linear{}, options);
+  EXPECT_DOUBLE_EQ(found.noise_sd, options.known_noise_sd);
+  EXPECT_LT((found.parameters - free.parameters).norm(), 2 * free.std_errors.norm());
+  EXPECT_LT((found.std_errors - free.std_errors).norm(), 0.3 * free.std_errors.norm());
 }
 
 TEST(Mixture, bootstrap_agrees_with_the_sandwich) {

@@ -92,7 +92,10 @@ TEST(FitJson, other_optima_are_listed_once) {
   other.parameters[1] = 9;
   fit.candidates = {same, other, other};
   EXPECT_EQ(nlohmann::json::parse(fit.to_json())["identifiable"]["alternatives"].size(), 1u);
-  EXPECT_NE(fit.summary().find("1 other optimum was found"), std::string::npos);
+  const std::string told = fit.summary();
+  const std::size_t place = told.find("another solution (ransac)");
+  EXPECT_NE(place, std::string::npos) << told;
+  EXPECT_EQ(told.find("another solution", place + 1), std::string::npos) << told;
 }
 
 TEST(FitJson, broken_files_are_told_apart) {
