@@ -56,18 +56,17 @@ class Draw:
             if design.group_size:
                 put_into_groups(folder, self.truth["permutation"], design.group_size, seed)
             command = [arguments.program, "fit", f"{folder}/responses.csv", f"{folder}/features.csv", "--response", "y",
-                       "--threads", str(threads), "--json", "--quiet", "--pairs", f"{folder}/pairs.csv", *design.fit]
+                       "--threads", str(threads), "--json", "--quiet", *design.fit]
             if design.group_size:
                 command += ["--group", "key"]
-            if "mixture" in design.fit:
-                command += ["--links", f"{folder}/links.csv"]
+            if design.links:
+                command += [f"--{design.links}", f"{folder}/links.csv"]
             with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
                 self.fit = json.loads(running.stdout.read())
                 usage = os.wait4(running.pid, 0)[2]
             self.cpu_seconds = usage.ru_utime + usage.ru_stime
             self.error = self.test_error(read_rows(f"{folder}/test.csv"))
-            self.pairs = read_rows(f"{folder}/pairs.csv")
-            self.links = read_rows(f"{folder}/links.csv") if "mixture" in design.fit else []
+            self.links = read_rows(f"{folder}/links.csv") if design.links else []
         self.ratio = self.error / self.truth["oracle_test_error"]
         self.verdict = self.fit["identifiable"]["verdict"]
         self.reason = self.fit["identifiable"]["reason"]
@@ -95,6 +94,7 @@ class Draw:
 class Design:
     def __init__(self, simulate, fit, group_size=0):
         self.simulate, self.fit, self.group_size = simulate, fit, group_size
+        self.links = ""  # links: probabilities of rows in order; pairs: those of the rows matched
 
     def draws(self, arguments):
         with concurrent.futures.ThreadPoolExecutor(arguments.workers) as pool:
@@ -109,6 +109,8 @@ def search(design):
             print(f"{draw.seed}: ratio {draw.ratio:.4f}, {draw.seconds:.1f} s, {draw.cpu_seconds:.1f} s of processor time, "
                   f"{draw.verdict}: {draw.reason}", flush=True)
             draws.append(draw)
+            if arguments.csv:
+                write_rows(arguments.csv, [d.row() for d in draws])
         verdicts = {v: sum(d.verdict == v for d in draws) for v in ("identified", "weakly identified", "not identifiable")}
         ratios = [d.ratio for d in draws]
         sure = [d.ratio for d in draws if d.verdict == "identified"]
@@ -118,38 +120,36 @@ def search(design):
               f"{len(sure)}, worst {max(sure, default=float('nan')):.3f}; intervals hold the truth {sum(hits)} of "
               f"{len(hits)} times; exchange named {sum('exchange' in d.reason for d in draws)} times; "
               f"longest {max(d.seconds for d in draws):.1f} s, {max(d.cpu_seconds for d in draws):.1f} s of processor time")
-        if arguments.csv:
-            write_rows(arguments.csv, [d.row() for d in draws])
     return study
 
 
 def coverage(design):
     """How often 95 % intervals hold the truth, over all draws and over those that are identified."""
     def study(arguments):
-        rows = [draw.row() for draw in design(arguments).draws(arguments)]
+        rows = []
+        for draw in design(arguments).draws(arguments):
+            rows.append(draw.row())
+            if arguments.csv:
+                write_rows(arguments.csv, rows)
         for name, some in (("all", rows), ("identified", [r for r in rows if r["verdict"] == "identified"])):
             intervals, covered = sum(r["intervals"] for r in some), sum(r["covered"] for r in some)
             print(f"{name}: {len(some)} draws, {covered} of {intervals} intervals hold the truth "
                   f"({covered / max(1, intervals):.1%})")
-        if arguments.csv:
-            write_rows(arguments.csv, rows)
     return study
 
 
 def reliability(arguments):
     """Predicted probabilities of links against how often they are right, by tenths."""
     table = []
-    for name, design, of_links in (("links in order, mixture", hinted(arguments), True),
-                                   ("pairs within groups, entropic", grouped(arguments), False)):
+    for name, design, links in (("rows in order, mixture", hinted(arguments), "links"),
+                                ("pairs within groups, entropic", grouped(arguments), "pairs")):
+        design.links = links
         tenths = [[] for _ in range(10)]
         for draw in design.draws(arguments):
-            truth = draw.truth["permutation"]
-            if of_links:
-                told = [(float(r["probability"]), truth[int(r["response_row"])] == int(r["response_row"])) for r in draw.links]
-            else:
-                told = [(float(r["probability"]), truth[int(r["response_row"])] == int(r["feature_row"]))
-                        for r in draw.pairs if r["response_row"] and r["feature_row"]]
-            for probability, right in told:
+            for link in draw.links:
+                response, feature = link["response_row"], link.get("feature_row", link["response_row"])
+                probability = float(link["probability"])
+                right = draw.truth["permutation"][int(response)] == int(feature)
                 tenths[min(9, int(10 * probability))].append((probability, right))
         for k, told in enumerate(tenths):
             predicted = statistics.fmean(p for p, _ in told) if told else float("nan")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Shuffles the rows of real tables, fits them by every method and writes docs/results-real.md.
 
-Usage: scripts/real_data.py [--data FOLDER] [--draws N] [--out FILE] [--program PATH] [tables|outputs|survey|worms ...]
+Usage: scripts/real_data.py [--data FOLDER] [--draws N] [--out FILE] [--methods A,B] [--program PATH] [tables|outputs|survey|worms ...]
 
 The data is not part of the project: FOLDER (../shared/data) holds regression/*.csv and worms/*.csv. Errors are those on
 rows that were linked all the time, relative to regression on the true links (the oracle): 1 is as good as knowing them.
@@ -189,12 +189,14 @@ def worms(arguments):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parts = {"tables": regression_tables, "outputs": many_outputs, "survey": survey, "worms": worms}
-    parser.add_argument("parts", nargs="*", choices=[[], *parts], default=[])
+    parser.add_argument("parts", nargs="*", metavar="|".join(parts))
     parser.add_argument("--data", type=pathlib.Path, default=root / "../shared/data")
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--out", type=pathlib.Path, default=root / "docs/results-real.md")
     parser.add_argument("--program", default=str(root / "build/release/unshuffle"))
+    parser.add_argument("--methods", default=",".join(methods), help="some of: %(default)s")
     arguments = parser.parse_args()
+    methods[:] = arguments.methods.split(",")
     lines = ["# Real data", "", "Written by `scripts/real_data.py`, which says how. Errors are relative to regression on the true "
              "links; `-` is a method that cannot run on the data.", ""]
     for name, part in parts.items():

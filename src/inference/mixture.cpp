@@ -193,6 +193,18 @@ class Mixture {
     fit_.model_covariance = inverse.topLeftCorner(p, p);
     fit_.covariance = (inverse * squares * inverse).topLeftCorner(p, p);
     fit_.gain = fit_.log_likelihood - weights_.dot(log_other_);
+    judge_links(r);
+  }
+
+  /// Residuals of rows that were fitted to are smaller than the noise, and the most likely variance with them. Links are
+  /// judged by the unbiased one, or right links far out would too often be called wrong.
+  void judge_links(const Matrix& r) {
+    const double most_likely = fit_.noise_variance;
+    const double numbers = outputs_ * fit_.link_probability.cwiseProduct(weights_).sum();
+    const double freedom = numbers - double(fit_.parameters.size());
+    if (!noise_is_known() && freedom > 0) fit_.noise_variance *= numbers / freedom;
+    expect(r);
+    fit_.noise_variance = most_likely;
   }
 
   const Model& bound_;

@@ -2,9 +2,11 @@
 // verdicts.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <numbers>
 
@@ -19,6 +21,7 @@
 #include "unshuffle/fit/fit.hpp"
 #include "unshuffle/model/linear.hpp"
 #include "unshuffle/model/sine.hpp"
+#include "unshuffle/model/spline.hpp"
 
 namespace unshuffle {
 namespace {
@@ -212,6 +215,38 @@ TEST(Entropic, keeps_noise_that_is_known) {
   }
 }
 
+TEST(Entropic, links_within_groups) {
+  Simulation sample = sensing_sample(300, 1, 11);
+  Problem& problem = sample.problem;
+  problem.response_groups.resize(300);
+  problem.feature_groups.resize(300);
+  for (Index i = 0; i < 300; ++i) {
+    problem.response_groups[std::size_t(i)] = i / 5;
+    problem.feature_groups[std::size_t(sample.permutation[std::size_t(i)])] = i / 5;
+  }
+  FitOptions options;
+  options.method = Method::entropic;
+  const Fit found = fit(problem, Linear{}, options);
+  EXPECT_EQ(found.identifiable.verdict, Verdict::identified) << found.identifiable.reason;
+  EXPECT_LT(test_error(sample, found), 1.2 * least_squares_test_error(sample, true));
+  for (Index k = 0; k < 5; ++k) {
+    EXPECT_LT(std::abs(found.parameters(k + 1) - sample.coefficients(k)), 4 * found.std_errors(k + 1));
+  }
+}
+
+TEST(Entropic, estimates_what_is_known_beside_the_responses) {
+  Problem problem = gamma_sample(3000, 1, 0, 3).problem;
+  RandomStream random(6, 0);
+  problem.x = Matrix::NullaryExpr(3000, 1, [&] { return random.normal(); });
+  problem.y += 1.5 * problem.x;
+  FitOptions options;
+  options.method = Method::entropic;
+  const Fit found = fit(problem, Linear{}, options);
+  const auto place = std::find(found.names.begin(), found.names.end(), "x1") - found.names.begin();
+  ASSERT_LT(place, Index(found.names.size()));
+  EXPECT_NEAR(found.parameters(place), 1.5, std::min(0.1, 4 * found.std_errors(place)));
+}
+
 TEST(Entropic, gives_the_same_answer_on_any_number_of_threads) {
   const Simulation sample = gamma_sample(1500, 2, 0, 2);
   FitOptions options;
@@ -297,6 +332,35 @@ TEST(Mixture, is_as_good_as_the_oracle_when_half_of_the_links_are_wrong) {
     (sample.permutation[std::size_t(i)] == i ? right : wrong) += found.link_probabilities(i);
   }
   EXPECT_GT(right, 5 * wrong);
+}
+
+/// y = f(z) + N(0, 0.1²) of one feature, every third link wrong.
+Problem curve(Index rows, const std::function<double(double)>& f) {
+  RandomStream random(17, 0);
+  Problem problem;
+  problem.z = Matrix::NullaryExpr(rows, 1, [&] { return 4 * random.uniform() - 2; });
+  problem.y.resize(rows, 1);
+  for (Index i = 0; i < rows; ++i) {
+    const Index from = i % 3 == 0 ? random.below(rows) : i;
+    problem.y(i, 0) = f(problem.z(from, 0)) + 0.1 * random.normal();
+  }
+  return problem;
+}
+
+TEST(Mixture, fits_splines_to_rows_of_which_a_third_is_linked_wrongly) {
+  FitOptions options;
+  options.method = Method::mixture;
+  const Fit found = fit(curve(600, [](double z) { return std::sin(2 * z) + 0.3 * z; }), Spline(8), options);
+  EXPECT_NEAR(found.noise_sd, 0.1, 0.02);
+  EXPECT_NEAR(found.link_probabilities.mean(), 2.0 / 3, 0.1);
+}
+
+TEST(Mixture, fits_sines_to_rows_of_which_a_third_is_linked_wrongly) {
+  FitOptions options;
+  options.method = Method::mixture;
+  const Fit found = fit(curve(600, [](double z) { return std::sin(1.3 * z); }), Sine{}, options);
+  EXPECT_NEAR(found.parameters(found.parameters.size() - 1), 1.3, 0.05);
+  EXPECT_NEAR(found.noise_sd, 0.1, 0.02);
 }
 
 TEST(Mixture, says_so_when_the_row_order_tells_nothing) {
