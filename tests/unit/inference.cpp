@@ -9,6 +9,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <numbers>
+#include <numeric>
 
 #include "fit/link_posterior.hpp"
 #include "fit/random.hpp"
@@ -419,6 +420,32 @@ TEST(Automatic, takes_all_links_when_the_order_tells_nothing) {
   options.method = Method::automatic;
   const Fit found = fit(gamma_sample(1500, 2, 0, 1).problem, Linear{}, options);
   EXPECT_EQ(found.choice.rfind("entropic", 0), 0U) << found.choice;
+}
+
+TEST(Automatic, does_not_take_groups_for_an_order) {
+  // Groups by response, shuffled within: rows beside each other share a group, and so agree without being linked.
+  Simulation sample = sensing_sample(300, 1, 5);
+  Problem& problem = sample.problem;
+  std::vector<Index> by_response(300);
+  std::iota(by_response.begin(), by_response.end(), Index{0});
+  std::sort(by_response.begin(), by_response.end(), [&](Index a, Index b) { return problem.y(a, 0) < problem.y(b, 0); });
+  const Matrix y = problem.y;
+  const Matrix z = problem.z;
+  problem.response_groups.resize(300);
+  for (Index k = 0; k < 300; ++k) {
+    const Index group = k / 60;
+    const Index partner = 60 * group + (k + 7) % 60;
+    problem.y.row(k) = y.row(by_response[std::size_t(k)]);
+    problem.z.row(partner) = z.row(sample.permutation[std::size_t(by_response[std::size_t(k)])]);
+    problem.response_groups[std::size_t(k)] = group;
+  }
+  problem.feature_groups = problem.response_groups;
+  FitOptions options;
+  options.method = Method::automatic;
+  const Fit found = fit(problem, Linear{}, options);
+  EXPECT_EQ(found.choice.rfind("entropic", 0), 0U) << found.choice;
+  options.row_hint = true;
+  EXPECT_EQ(fit(problem, Linear{}, options).choice.rfind("mixture", 0), 0U);
 }
 
 TEST(Automatic, regresses_on_pairs_when_all_are_known) {
