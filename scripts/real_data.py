@@ -63,20 +63,23 @@ class Sample:
         if key is not None:
             self.responses["key"], self.features["key"] = [key[row] for row in moved], [key[row] for row in train]
 
-    def errors(self, program, response, options, groups=()):
+    def errors(self, program, response, options, groups=(), keys=()):
         """Test error of every method relative to the oracle's; None for a method that cannot run."""
+        without_keys = lambda columns: {name: values for name, values in columns.items() if name not in keys}
         with tempfile.TemporaryDirectory() as folder:
             paths = {name: f"{folder}/{name}.csv" for name in ("responses", "features", "test", "known")}
             for name, path in paths.items():
                 write_columns(path, getattr(self, name))
-            command = [program, "compare", paths["responses"], paths["features"], "--response", response, "--test",
-                       paths["test"], "--json", *options]
             run = lambda *more: {one["method"]: one["test_error"] for one in json.loads(subprocess.run(
-                [*command, *more], capture_output=True, text=True, check=False).stdout)["methods"]}
+                [program, "compare", paths["responses"], paths["features"], "--response", response, "--test", paths["test"],
+                 "--json", *options, *more], capture_output=True, text=True, check=False).stdout)["methods"]}
+            found = run("--methods", ",".join(methods), *groups)
             # True partners need not agree in their keys, so the oracle is not told of them.
+            write_columns(paths["responses"], without_keys(self.responses))
+            write_columns(paths["features"], without_keys(self.features))
             oracle = run("--methods", "oracle", "--known", paths["known"])["oracle"]
             return {method: error / oracle if error is not None else None
-                    for method, error in run("--methods", ",".join(methods), *groups).items()}
+                    for method, error in found.items()}
 
 
 def table_row(name, draws):
@@ -94,7 +97,7 @@ def table(rows):
 def regression_tables(arguments):
     lines = ["## Tables whose rows may match within groups of the response", "",
              f"Columns standardised, a fifth of the rows held out, the others cut into groups of equal size by the response "
-             f"and shuffled within them; median of {arguments.draws} draws, error relative to the oracle's.", ""]
+             f"and shuffled within them; median of {arguments.draws} draw(s), error relative to the oracle's.", ""]
     rows = []
     for name in ("airfoil", "concrete", "yacht"):
         columns = {c: standardised(v) for c, v in read_columns(arguments.data / f"regression/{name}.csv").items()}
@@ -104,7 +107,7 @@ def regression_tables(arguments):
             key = [ranks[row] * groups // len(ranks) for row in range(len(ranks))]
             features = {c: v for c, v in columns.items() if c != response}
             draws = [Sample({response: columns[response]}, features, key, seed).errors(
-                arguments.program, response, [], ["--group", "key"]) for seed in range(arguments.draws)]
+                arguments.program, response, [], ["--group", "key"], ["key"]) for seed in range(arguments.draws)]
             rows.append(table_row(f"{name}, {groups} groups", draws))
             print(rows[-1], flush=True)
     return lines + table(rows)
@@ -147,7 +150,8 @@ def survey(arguments):
         features = {"before": columns["x1"], **{f"x{k}": columns[f"x{k}"] for k in keys}}
         sample = Sample(responses, features, order=order)
         group = list(itertools.chain.from_iterable(("--group", f"y{k}=x{k}") for k in keys))
-        rows.append(table_row(f"survey, {name}", [sample.errors(arguments.program, "income", options, group)]))
+        rows.append(table_row(f"survey, {name}", [sample.errors(
+            arguments.program, "income", options, group, [side + k for k in keys for side in "xy"])]))
         print(rows[-1], flush=True)
     return ["## A survey with its own linkage", "",
             "Household incomes of two waves linked by the permutation found in practice (443 of 2211 rows right). Keys must "
