@@ -73,6 +73,10 @@ void add_search_options(CLI::App& app, SearchOptions& options) {
        {Method::robot, Method::robot_robust, Method::am}});
   add_method_settings(app, options);
   options.special.push_back(
+      {app.add_option("--noise-sd", options.noise_sd, "Standard deviation of the noise when it is known; 0: estimated.")
+           ->capture_default_str(),
+       {Method::automatic, Method::mixture, Method::entropic}});
+  options.special.push_back(
       {app.add_option("--bootstrap", options.bootstrap,
                       "Standard errors from so many samples of the fitted model; 0: from the likelihood's curvature.")
            ->capture_default_str(),
@@ -117,6 +121,8 @@ void apply(const SearchOptions& options, bool one_table, FitOptions& fit) {
   fit.unroll = options.unroll;
   require(options.bootstrap == 0 || options.bootstrap >= 2, "--bootstrap", options.bootstrap, "0 or at least 2");
   fit.bootstrap = options.bootstrap;
+  require(options.noise_sd >= 0 && std::isfinite(options.noise_sd), "--noise-sd", options.noise_sd, "0 or more");
+  fit.known_noise_sd = options.noise_sd;
   fit.row_order_unrelated = options.hint == "none";
 }
 

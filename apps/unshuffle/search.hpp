@@ -29,6 +29,7 @@ struct SearchOptions {
   int gw_slices = 200;
   double gw_epsilon = 5e-3;
   int unroll = 200;
+  double noise_sd = 0;
   int bootstrap = 0;
 
   /// An option and the methods that read it.

@@ -123,6 +123,7 @@ void bind_options(nb::module_& module) {
       .def_rw("gw_epsilon", &FitOptions::gw_epsilon)
       .def_rw("unroll", &FitOptions::unroll)
       .def_rw("bootstrap", &FitOptions::bootstrap)
+      .def_rw("known_noise_sd", &FitOptions::known_noise_sd)
       .def_rw("seed", &FitOptions::seed)
       .def_rw("threads", &FitOptions::threads);
 }

@@ -1,9 +1,11 @@
 #include "unshuffle/fit/match.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <variant>
 
+#include "fit/link_posterior.hpp"
 #include "unshuffle/fit/assignment.hpp"
 
 namespace unshuffle {
@@ -12,6 +14,9 @@ namespace {
 
 // A pair whose plan mass is below this share of both rows' masses is outside the plan's support.
 constexpr double negligible = 1e-9;
+
+// Groups of more rows take their probabilities from the plan.
+constexpr Index most_sampled = 1000;
 
 struct Matcher {
   Evaluator& evaluator;
@@ -59,9 +64,35 @@ struct Matcher {
     return assign(cost).column_of_row;
   }
 
-  [[nodiscard]] double probability(Index i, Index j) const {
+  [[nodiscard]] double plan_share(Index i, Index j) const {
     const double whole = std::max(row_mass(i), column_mass(j));
     return whole > 0 ? std::clamp(evaluator.plan_entry(i, j) / whole, 0.0, 1.0) : 0.0;
+  }
+
+  /// Of the pairs (rows[k], columns[partner[k]]).
+  [[nodiscard]] Vector probabilities(const std::vector<Index>& rows, const std::vector<Index>& columns,
+                                     const std::vector<Index>& partner) const {
+    const auto n = static_cast<Index>(rows.size());
+    Vector shares = Vector::Zero(n);
+    for (Index k = 0; k < n; ++k) {
+      const Index column = partner[std::size_t(k)];
+      if (column >= 0) shares(k) = plan_share(rows[std::size_t(k)], columns[std::size_t(column)]);
+    }
+    const bool whole = columns.size() == rows.size() && shares.minCoeff() > 0 && equal_masses(rows, columns);
+    if (!whole || n > most_sampled) return shares;
+    Matrix plan(n, n);
+    for (Index j = 0; j < n; ++j) {
+      for (Index i = 0; i < n; ++i) plan(i, j) = evaluator.plan_entry(rows[std::size_t(i)], columns[std::size_t(j)]);
+    }
+    return link_posterior(plan, partner, RandomStream(0, std::uint64_t(rows.front())));
+  }
+
+ private:
+  [[nodiscard]] bool equal_masses(const std::vector<Index>& rows, const std::vector<Index>& columns) const {
+    const double first = row_mass(rows.front());
+    const auto same = [&](double mass) { return std::abs(mass - first) <= 1e-6 * first; };
+    return std::all_of(rows.begin(), rows.end(), [&](Index i) { return same(row_mass(i)); }) &&
+           std::all_of(columns.begin(), columns.end(), [&](Index j) { return same(column_mass(j)); });
   }
 };
 
@@ -85,10 +116,11 @@ Matching match(Evaluator& evaluator, const Problem& problem, const Model& model,
     const auto columns = matcher.kept(block.feature_rows, Side::feature);
     if (rows.empty() || columns.empty()) continue;
     const auto partner = matcher.assign_block(rows, columns);
+    const Vector probability = matcher.probabilities(rows, columns, partner);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       if (partner[i] < 0) continue;
       const Index column = columns[std::size_t(partner[i])];
-      matching.pairs.push_back({rows[i], column, matcher.probability(rows[i], column)});
+      matching.pairs.push_back({rows[i], column, probability(Index(i))});
       response_taken[std::size_t(rows[i])] = 1;
       feature_taken[std::size_t(column)] = 1;
     }

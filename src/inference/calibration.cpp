@@ -21,7 +21,7 @@ constexpr int rounds = 2;
 constexpr std::uint64_t calibration_streams = 1ULL << 49U;
 
 /// One drawn gradient per column.
-Matrix drawn_gradients(const Problem& problem, const Model& bound, const EvaluatorOptions& options, const Optimum& at,
+Matrix drawn_gradients(const Problem& problem, const Model& bound, const LikelihoodOptions& options, const Optimum& at,
                        std::uint64_t seed) {
   Matrix gradients(at.parameters.size() + 1, samples);
   in_parallel(samples, [&](std::size_t k) {
@@ -46,7 +46,7 @@ Matrix sandwich(const Matrix& information, const Matrix& gradients) {
 
 }  // namespace
 
-Calibrated calibrated(const Problem& problem, const Model& bound, const EvaluatorOptions& options, const Optimum& from,
+Calibrated calibrated(const Problem& problem, const Model& bound, const LikelihoodOptions& options, const Optimum& from,
                       std::uint64_t seed) {
   Calibrated made{from, {}};
   LinkLikelihood likelihood(problem, bound, options);

@@ -13,7 +13,7 @@ struct Calibrated {
 };
 
 /// Needs the Hessian (sorted backend). Same seed, same answer.
-[[nodiscard]] Calibrated calibrated(const Problem& problem, const Model& bound, const EvaluatorOptions& options,
+[[nodiscard]] Calibrated calibrated(const Problem& problem, const Model& bound, const LikelihoodOptions& options,
                                     const Optimum& from, std::uint64_t seed);
 
 }  // namespace unshuffle

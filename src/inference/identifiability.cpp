@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "inference/distance.hpp"
+#include "transport/gram.hpp"
 #include "unshuffle/report/json.hpp"
 
 namespace unshuffle {
@@ -17,7 +18,8 @@ namespace {
 
 constexpr double certain_gap = 8;    // nats: odds of 3000 to one
 constexpr double decided_gap = 3;    // nats: odds of 20 to one
-constexpr double competing = 0.1;    // difference of predictions, in sd of y, from which another solution matters
+constexpr double competing = 0.1;    // difference of predictions, in sd of y, from which another solution is another answer
+constexpr double noticeable = 0.25;  // the same in sd of the noise, from which it adds noticeably to errors of prediction
 constexpr double loose_error = 0.1;  // standard error of predictions, in sd of y, beyond which w is loosely known
 constexpr double level = 1e-4;       // of the symmetry tests
 
@@ -42,7 +44,7 @@ bool same_distribution(const Vector& s, const Vector& other) {
   }
   const Eigen::RowVectorXd mean = differences.colwise().mean();
   differences.rowwise() -= mean;
-  Matrix covariance = differences.transpose() * differences / std::pow(double(s.size()), 2);
+  Matrix covariance = transport::gram(differences) / std::pow(double(s.size()), 2);
   covariance.diagonal() *= 1 + 1e-9;
   const Vector solved = covariance.ldlt().solve(mean.transpose());
   return chi_squared_tail(std::max(0.0, mean.dot(solved)), double(count)) > level;
@@ -82,7 +84,7 @@ bool jointly_gaussian(const Matrix& columns) {
   const auto n = static_cast<double>(columns.rows());
   const Index e = columns.cols();
   Matrix centred = columns.rowwise() - columns.colwise().mean();
-  const Matrix covariance = centred.transpose() * centred / n;
+  const Matrix covariance = transport::gram(centred) / n;
   const Eigen::LLT<Matrix> factor(covariance);
   if (factor.info() != Eigen::Success) return false;
   const Matrix white = factor.matrixL().solve(centred.transpose()).transpose();
@@ -185,14 +187,19 @@ Identifiability judge(const SearchResult& found, const std::vector<Symmetry>& sy
   Identifiability made;
   const Optimum& best = found.optima.front().optimum;
   const PredictiveDistance distance(problem, bound);
+  const double spread = (problem.y.rowwise() - problem.y.colwise().mean()).norm() / std::sqrt(double(problem.y.rows()));
+  const double matters = std::min(competing, noticeable * std::sqrt(best.epsilon / 2) / spread);
+  double gap = INFINITY;       // to the next solution that is another answer
+  double near_gap = INFINITY;  // to the next that is noticeably different
   for (std::size_t k = 1; k < found.optima.size(); ++k) {
     const FoundOptimum& other = found.optima[k];
-    if (distance(best.parameters, other.optimum.parameters) < competing) continue;
-    std::string origin = other.start;
-    made.alternatives.push_back(
-        {other.optimum.parameters, other.optimum.nats - best.nats, other.optimum.nats, std::move(origin)});
+    const double apart = distance(best.parameters, other.optimum.parameters);
+    if (!(apart >= matters)) continue;
+    const double behind = other.optimum.nats - best.nats;
+    double& nearest = apart < competing ? near_gap : gap;
+    nearest = std::min(nearest, behind);
+    made.alternatives.push_back({other.optimum.parameters, behind, other.optimum.nats, other.start});
   }
-  const double gap = made.alternatives.empty() ? INFINITY : made.alternatives.front().gap;
   const bool blind = blocks_of(problem).size() == 1;
   std::vector<std::string> gaussian;
   if (blind) {
@@ -225,6 +232,10 @@ Identifiability judge(const SearchResult& found, const std::vector<Symmetry>& sy
   } else if (gap < certain_gap) {
     made.verdict = Verdict::weakly_identified;
     made.reason = fmt::format("the next solution is only {:.1f} nats less likely", gap);
+  } else if (near_gap < certain_gap) {
+    made.verdict = Verdict::weakly_identified;
+    made.reason =
+        fmt::format("a solution that predicts nearly the same, but not quite, is only {:.1f} nats less likely", near_gap);
   } else if (const double error = prediction_error(problem, bound, best.parameters, covariance); error > loose_error) {
     made.verdict = Verdict::weakly_identified;
     made.reason = fmt::format(
@@ -237,8 +248,9 @@ Identifiability judge(const SearchResult& found, const std::vector<Symmetry>& sy
   } else {
     made.verdict = Verdict::identified;
     made.advice.clear();
-    made.reason = std::isinf(gap) ? fmt::format("all {} starts that came near led to one solution", found.starts)
-                                  : fmt::format("the next solution is {:.1f} nats less likely", gap);
+    const double next = std::min(gap, near_gap);
+    made.reason = std::isinf(next) ? fmt::format("all {} starts that came near led to one solution", found.starts)
+                                   : fmt::format("the next solution is {:.1f} nats less likely", next);
   }
   return made;
 }

@@ -44,12 +44,14 @@ double kappa_of(const Problem& problem, const Block& block) {
 
 }  // namespace
 
-LinkLikelihood::LinkLikelihood(const Problem& problem, const Model& bound, EvaluatorOptions options)
-    : evaluator_(problem, bound, [&] {
-        options.objective = Objective::entropic;
-        options.epsilon = {.value = 1, .relative = false};
-        return options;
-      }()) {
+LinkLikelihood::LinkLikelihood(const Problem& problem, const Model& bound, LikelihoodOptions options)
+    : evaluator_(problem, bound,
+                 [&] {
+                   options.evaluator.objective = Objective::entropic;
+                   options.evaluator.epsilon = {.value = 1, .relative = false};
+                   return options.evaluator;
+                 }()),
+      known_epsilon_(2 * options.known_noise_sd * options.known_noise_sd) {
   const auto entropy = [](const Vector& weights, const std::vector<Index>& rows) {
     const Vector some = weights(rows);
     const double total = some.sum();
@@ -80,7 +82,8 @@ std::array<double, 2> LinkLikelihood::link_entropy(double epsilon) const {
 }
 
 Sample LinkLikelihood::evaluate(const Vector& w, double log_epsilon, bool with_hessian) {
-  const double epsilon = std::exp(std::max(log_epsilon, floor_));
+  const double epsilon = known_epsilon_or(std::exp(std::max(log_epsilon, floor_)));
+  const bool epsilon_counts = known_epsilon_ == 0 && log_epsilon >= floor_;
   evaluator_.set_epsilon(epsilon);
   const Evaluation here = evaluator_.evaluate(w, with_hessian);
   ++evaluations_;
@@ -90,7 +93,7 @@ Sample LinkLikelihood::evaluate(const Vector& w, double log_epsilon, bool with_h
       here.objective / epsilon + constant_ + 0.5 * numbers_ * std::log(std::numbers::pi * epsilon) - links[0];
   sample.gradient.resize(w.size() + 1);
   sample.gradient.head(w.size()) = here.gradient / epsilon;
-  sample.gradient(w.size()) = log_epsilon < floor_ ? 0.0 : 0.5 * numbers_ - here.transport_cost / epsilon - links[1];
+  sample.gradient(w.size()) = epsilon_counts ? 0.5 * numbers_ - here.transport_cost / epsilon - links[1] : 0.0;
   if (tilt_.size() > 0) {
     Vector theta(w.size() + 1);
     theta << w, log_epsilon;
@@ -98,7 +101,7 @@ Sample LinkLikelihood::evaluate(const Vector& w, double log_epsilon, bool with_h
     sample.gradient -= tilt_;
   }
   if (with_hessian) {
-    sample.hessian = Matrix::Zero(w.size() + 1, w.size() + 1);
+    sample.hessian = Matrix::Identity(w.size() + 1, w.size() + 1);
     sample.hessian.topLeftCorner(w.size(), w.size()) = here.hessian / epsilon;
   }
   return sample;
@@ -119,7 +122,7 @@ void set_last_column(Matrix& hessian, const Vector& column) {
 Sample LinkLikelihood::at(const Vector& theta, bool with_hessian) {
   const Index p = theta.size() - 1;
   const Vector w = theta.head(p);
-  if (!with_hessian) return evaluate(w, theta(p), false);
+  if (!with_hessian || known_epsilon_ > 0) return evaluate(w, theta(p), with_hessian);
   const Sample beyond = evaluate(w, theta(p) + log_epsilon_step, false);
   Sample here = evaluate(w, theta(p), true);
   set_last_column(here.hessian, (beyond.gradient - here.gradient) / log_epsilon_step);
@@ -129,6 +132,7 @@ Sample LinkLikelihood::at(const Vector& theta, bool with_hessian) {
 Matrix LinkLikelihood::information(const Vector& theta) {
   const Index p = theta.size() - 1;
   const Vector w = theta.head(p);
+  if (known_epsilon_ > 0) return evaluate(w, theta(p), true).hessian;
   const Sample above = evaluate(w, theta(p) + log_epsilon_step, false);
   const Sample below = evaluate(w, theta(p) - log_epsilon_step, false);
   Sample here = evaluate(w, theta(p), true);
@@ -147,7 +151,7 @@ Optimum most_likely_near(LinkLikelihood& likelihood, const Problem& problem, con
                          double epsilon, int max_iterations) {
   const Index p = w.size();
   Vector origin(p + 1);
-  origin << w, std::log(epsilon);
+  origin << w, std::log(likelihood.known_epsilon_or(epsilon));
   Vector unit = Vector::Ones(p + 1);
   unit.head(p) = natural_steps(problem, bound, w);
   const SmoothFunction f = [&](const Vector& u, bool with_hessian) {

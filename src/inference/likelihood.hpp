@@ -9,11 +9,17 @@
 
 namespace unshuffle {
 
+struct LikelihoodOptions {
+  EvaluatorOptions evaluator;  ///< Objective and ε are set by the likelihood.
+  double known_noise_sd = 0;   ///< 0: estimated.
+};
+
 /// Minus the log-likelihood of (w, σ²), in nats; the derivation stands in likelihood.cpp. θ = (w, log ε) with ε = 2σ².
+/// Where the noise is known it is the value that counts, and log ε has no influence.
 class LinkLikelihood {
  public:
-  /// Both must outlive it; `problem` is completed(), `bound` bound to it. Of the options, objective and ε are set here.
-  LinkLikelihood(const Problem& problem, const Model& bound, EvaluatorOptions options);
+  /// Both must outlive it; `problem` is completed(), `bound` bound to it.
+  LinkLikelihood(const Problem& problem, const Model& bound, LikelihoodOptions options);
 
   /// Value and gradient; the Hessian is exact in w and by a difference in log ε (sorted backend only).
   Sample at(const Vector& theta, bool with_hessian);
@@ -23,6 +29,11 @@ class LinkLikelihood {
 
   /// Subtracts tilt·θ from the value; see calibrated().
   void set_tilt(Vector tilt) { tilt_ = std::move(tilt); }
+
+  /// ε where the noise is known, else `otherwise`.
+  [[nodiscard]] double known_epsilon_or(double otherwise) const {
+    return known_epsilon_ > 0 ? known_epsilon_ : otherwise;
+  }
 
   [[nodiscard]] int evaluations() const { return evaluations_; }
   [[nodiscard]] bool has_hessian() const { return evaluator_.backend() == Backend::sorted; }
@@ -42,6 +53,7 @@ class LinkLikelihood {
   double numbers_ = 0;   ///< Responses times outputs that take part.
   double constant_ = 0;  ///< What makes the value a log-density.
   double floor_ = 0;     ///< Smallest log ε that is looked at.
+  double known_epsilon_ = 0;
   int evaluations_ = 0;
 };
 

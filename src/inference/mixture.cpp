@@ -76,7 +76,7 @@ class Mixture {
     std::vector<double> squares(std::size_t(r.rows()));
     for (Index i = 0; i < r.rows(); ++i) squares[std::size_t(i)] = r.row(i).squaredNorm();
     std::nth_element(squares.begin(), squares.begin() + long(squares.size() / 2), squares.end());
-    fit_.noise_variance = std::max(noise_floor_, squares[squares.size() / 2] / outputs_);
+    set_noise_variance(squares[squares.size() / 2] / outputs_);
     fit_.mismatch_rate = 0.5;
     const int rounds = links_.rows.x.cols() > 0 && bound_.additive() != nullptr ? 4 : 1;
     for (int round = 0; round < rounds; ++round) {
@@ -88,6 +88,11 @@ class Mixture {
   }
 
  private:
+  void set_noise_variance(double estimate) {
+    fit_.noise_variance = std::max(noise_floor_, noise_is_known() ? options_.known_noise_variance : estimate);
+  }
+  [[nodiscard]] bool noise_is_known() const { return options_.known_noise_variance > 0; }
+
   void renew_density() {
     Matrix t = links_.rows.y;
     if (links_.rows.x.cols() > 0 && bound_.additive() != nullptr) {
@@ -122,8 +127,7 @@ class Mixture {
     const Vector weights = fit_.link_probability.cwiseProduct(weights_);
     const LeastSquares solved = least_squares(bound_, links_.rows, fit_.parameters, weights, 5);
     fit_.parameters = solved.parameters;
-    fit_.noise_variance =
-        std::max(noise_floor_, solved.squares / std::max(outputs_ * weights.sum(), std::numeric_limits<double>::min()));
+    set_noise_variance(solved.squares / std::max(outputs_ * weights.sum(), std::numeric_limits<double>::min()));
     const Index open = links_.rows.size() - links_.known;
     if (open == 0) return;
     const double right = weights.tail(open).sum() / weights_.tail(open).sum();
@@ -180,10 +184,27 @@ class Mixture {
       squares += v * v * score * score.transpose();
     }
     if (links_.known == n) information(p + 1, p + 1) = 1;
+    if (noise_is_known()) {
+      information.row(p).setZero();
+      information.col(p).setZero();
+      information(p, p) = 1;
+    }
     const Matrix inverse = information.completeOrthogonalDecomposition().pseudoInverse();
     fit_.model_covariance = inverse.topLeftCorner(p, p);
     fit_.covariance = (inverse * squares * inverse).topLeftCorner(p, p);
     fit_.gain = fit_.log_likelihood - weights_.dot(log_other_);
+    judge_links(r);
+  }
+
+  /// Residuals of rows that were fitted to are smaller than the noise, and the most likely variance with them. Links are
+  /// judged by the unbiased one, or right links far out would too often be called wrong.
+  void judge_links(const Matrix& r) {
+    const double most_likely = fit_.noise_variance;
+    const double numbers = outputs_ * fit_.link_probability.cwiseProduct(weights_).sum();
+    const double freedom = numbers - double(fit_.parameters.size());
+    if (!noise_is_known() && freedom > 0) fit_.noise_variance *= numbers / freedom;
+    expect(r);
+    fit_.noise_variance = most_likely;
   }
 
   const Model& bound_;

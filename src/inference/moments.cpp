@@ -8,6 +8,7 @@
 
 #include "fit/random.hpp"
 #include "inference/distance.hpp"
+#include "transport/gram.hpp"
 
 namespace unshuffle {
 
@@ -261,7 +262,7 @@ class MomentEquations {
     Matrix powers(y.size(), order_ - 1);
     for (int k = 2; k <= order_; ++k) powers.col(k - 2) = y.array().pow(k);
     powers.rowwise() -= powers.colwise().mean().eval();
-    Matrix covariance = powers.transpose() * powers / n * (1 / n + 1 / features);
+    Matrix covariance = transport::gram(powers) / n * (1 / n + 1 / features);
     covariance.diagonal() *= 1 + 1e-9;
     whitening_ = covariance.llt().matrixL();
   }

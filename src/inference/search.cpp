@@ -39,11 +39,12 @@ constexpr std::uint64_t alternation_stream = 1ULL << 46U;
 
 double variance_of(const Matrix& y) { return (y.rowwise() - y.colwise().mean()).squaredNorm() / double(y.size()); }
 
-EvaluatorOptions loose(const FitOptions& options, double accuracy) {
-  EvaluatorOptions made;
-  made.backend = options.backend;
-  made.tolerance = std::max(options.tolerance, 0.1 * accuracy);
-  made.accuracy = std::max(options.accuracy, accuracy);
+LikelihoodOptions loose(const FitOptions& options, double accuracy) {
+  LikelihoodOptions made;
+  made.evaluator.backend = options.backend;
+  made.evaluator.tolerance = std::max(options.tolerance, 0.1 * accuracy);
+  made.evaluator.accuracy = std::max(options.accuracy, accuracy);
+  made.known_noise_sd = options.known_noise_sd;
   return made;
 }
 
@@ -205,7 +206,7 @@ class Search {
   }
 
   std::vector<FoundOptimum> refined(const Problem& problem, const std::vector<FoundOptimum>& starts,
-                                    const EvaluatorOptions& accuracy, int iterations, SearchResult& result) const {
+                                    const LikelihoodOptions& accuracy, int iterations, SearchResult& result) const {
     std::vector<FoundOptimum> reached = starts;
     std::vector<int> evaluations(starts.size(), 0);
     in_parallel(starts.size(), [&](std::size_t k) {

@@ -20,9 +20,11 @@ Estimate said(Estimate estimate, const std::string& choice, const std::string& w
 }
 
 /// Rows beside each other are worth a look: the order is a hint, or nobody said it is none and the tables are as long.
+/// Groups that go with the response make rows beside each other agree whatever their order, so there it must be said.
 bool order_may_tell(const MethodInput& input) {
   const Problem& problem = input.problem;
   if (input.options.row_order_unrelated || problem.responses() != problem.features()) return false;
+  if (!problem.response_groups.empty() && !input.options.row_hint) return false;
   return links_in_order(problem).size() * problem.outputs() > 2 * input.bound.parameters();
 }
 

@@ -14,11 +14,12 @@ namespace unshuffle {
 
 namespace {
 
-EvaluatorOptions accuracy_of(const FitOptions& options) {
-  EvaluatorOptions made;
-  made.backend = options.backend;
-  made.tolerance = std::max(options.tolerance, 1e-8);
-  made.accuracy = std::max(options.accuracy, 1e-8);
+LikelihoodOptions accurate(const FitOptions& options) {
+  LikelihoodOptions made;
+  made.evaluator.backend = options.backend;
+  made.evaluator.tolerance = std::max(options.tolerance, 1e-8);
+  made.evaluator.accuracy = std::max(options.accuracy, 1e-8);
+  made.known_noise_sd = options.known_noise_sd;
   return made;
 }
 
@@ -28,7 +29,7 @@ Vector bootstrap_errors(const MethodInput& input, const Optimum& best) {
     RandomStream random = bootstrap_stream(input.options.seed, k);
     const Links links = random_links(input.problem, random);
     const Problem drawn = drawn_from(input.problem, input.bound, best.parameters, noise_sd, links, random);
-    LinkLikelihood likelihood(drawn, input.bound, accuracy_of(input.options));
+    LinkLikelihood likelihood(drawn, input.bound, accurate(input.options));
     return most_likely_near(likelihood, drawn, input.bound, best.parameters, best.epsilon, 60).parameters;
   });
 }
@@ -77,7 +78,7 @@ Estimate estimate_entropic(const MethodInput& input) {
   Matrix covariance;
   if (!found.stopped && input.problem.outputs() == 1 && input.bound.additive() != nullptr &&
       input.options.backend != Backend::dense) {
-    Calibrated answer = calibrated(input.problem, input.bound, accuracy_of(input.options), best, input.options.seed);
+    Calibrated answer = calibrated(input.problem, input.bound, accurate(input.options), best, input.options.seed);
     best = std::move(answer.optimum);
     covariance = std::move(answer.covariance);
   }

@@ -56,6 +56,7 @@ Estimate estimate_rr(const MethodInput& input);
 Estimate estimate_rs(const MethodInput& input);
 Estimate estimate_sliced_gw(const MethodInput& input);
 Estimate estimate_sinkhorn_gw(const MethodInput& input);
+Estimate estimate_one_step(const MethodInput& input);
 Estimate estimate_auto(const MethodInput& input);
 Estimate estimate_mixture(const MethodInput& input);
 Estimate estimate_entropic(const MethodInput& input);

@@ -62,6 +62,7 @@ Estimate estimate_mixture(const MethodInput& input) {
       best_least_squares(input.problem, input.bound, candidates.rows, candidates.weights, input.options.seed);
   MixtureOptions options;
   options.seed = input.options.seed;
+  options.known_noise_variance = std::pow(input.options.known_noise_sd, 2);
   if (input.options.max_iterations > 0) options.max_iterations = input.options.max_iterations;
   const MixtureFit fit = fit_mixture_from_all(input.bound, candidates, linked, options);
 

@@ -31,6 +31,8 @@ constexpr std::array entries{
     MethodEntry{{Method::rr, "rr", "robust regression on rows in the order given, then outliers are matched anew"},
                 estimate_rr},
     MethodEntry{{Method::rs, "rs", "random sample consensus over small sets of rows"}, estimate_rs},
+    MethodEntry{{Method::one_step, "one-step", "rows matched anew by a regression on rows in order, then regression"},
+                estimate_one_step},
     MethodEntry{{Method::sliced_gw, "sliced-gw", "links from sliced Gromov-Wasserstein alignment, then regression"},
                 estimate_sliced_gw},
     MethodEntry{

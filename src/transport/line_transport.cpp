@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "transport/gram.hpp"
+
 namespace unshuffle::transport {
 namespace {
 
@@ -209,7 +211,7 @@ Matrix LineTransport::entropic_hessian(NodeProblem& nodes, const MatrixRef& t_ja
   auto add_own = [&](Side side, const MatrixRef& jacobian, const VectorRef& weights) {
     const CompressedMeasure& own = state(side).measure;
     const Vector slope = own.interpolate(nodes.evaluate(side, own.grid(), Objective::entropic).gradient_slope);
-    hessian += jacobian.transpose() * weighted(slope, weights).asDiagonal() * jacobian;
+    hessian += weighted_gram(jacobian, weighted(slope, weights));
   };
   if (!t_jacobian.isZero(0)) add_own(Side::response, t_jacobian, row_weights);
   add_own(Side::feature, s_jacobian, column_weights);

@@ -2,12 +2,16 @@
 // verdicts.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <numbers>
+#include <numeric>
 
+#include "fit/link_posterior.hpp"
 #include "fit/random.hpp"
 #include "inference/identifiability.hpp"
 #include "inference/likelihood.hpp"
@@ -18,6 +22,7 @@
 #include "unshuffle/fit/fit.hpp"
 #include "unshuffle/model/linear.hpp"
 #include "unshuffle/model/sine.hpp"
+#include "unshuffle/model/spline.hpp"
 
 namespace unshuffle {
 namespace {
@@ -120,6 +125,35 @@ TEST(LinkLikelihood, derivatives_agree_with_differences) {
   }
 }
 
+TEST(LinkLikelihood, counts_known_noise_whatever_epsilon_says) {
+  const Problem problem = completed(sensing_sample(300, 1, 4).problem);
+  const auto bound = Linear{}.bound_to(problem);
+  LinkLikelihood estimated(problem, *bound, {});
+  LinkLikelihood known(problem, *bound, {.evaluator = {}, .known_noise_sd = 0.5});
+  const Vector w = Vector::Constant(6, 0.7);
+  const Sample expected = estimated.at(theta_of(w, 0.5), true);
+  const Sample found = known.at(theta_of(w, 3), true);
+  EXPECT_NEAR(found.value, expected.value, 1e-5);
+  EXPECT_EQ(found.gradient(6), 0);
+  EXPECT_NEAR((found.gradient - expected.gradient).head(6).norm(), 0, 1e-6 * expected.gradient.norm());
+  EXPECT_NEAR((found.hessian - expected.hessian).topLeftCorner(6, 6).norm(), 0, 1e-6 * expected.hessian.norm());
+  const Optimum best = most_likely_near(known, problem, *bound, w, 3, 20);
+  EXPECT_DOUBLE_EQ(best.epsilon, 0.5);
+}
+
+TEST(LinkPosterior, agrees_with_the_sum_over_all_permutations) {
+  RandomStream random(5, 0);
+  const Matrix plan = Matrix::NullaryExpr(6, 6, [&] { return std::pow(random.uniform(), 3); });
+  const std::vector<Index> partner{2, 0, 1, 5, 4, 3};
+  const Vector found = link_posterior(plan, partner, RandomStream(1, 1));
+  for (Index i = 0; i < 6; ++i) {
+    Matrix with_link = plan;
+    with_link.row(i).setZero();
+    with_link(i, partner[std::size_t(i)]) = plan(i, partner[std::size_t(i)]);
+    EXPECT_NEAR(found(i), permanent(with_link) / permanent(plan), 0.05) << i;
+  }
+}
+
 TEST(MomentPolynomials, are_the_moments_of_the_combined_columns) {
   RandomStream random(1, 0);
   const Matrix sample = Matrix::NullaryExpr(700, 3, [&] { return random.normal() + random.uniform(); });
@@ -168,6 +202,50 @@ TEST(Entropic, finds_fully_shuffled_coefficients_of_distinct_distributions) {
   for (Index k = 1; k < 3; ++k) {
     EXPECT_LT(std::abs(found.parameters(k) - sample.coefficients(k - 1)), 4 * found.std_errors(k));
   }
+}
+
+TEST(Entropic, keeps_noise_that_is_known) {
+  const Simulation sample = gamma_sample(4000, 2, 0, 1);
+  FitOptions options;
+  options.method = Method::entropic;
+  options.known_noise_sd = std::sqrt(0.1);
+  const Fit found = fit(sample.problem, Linear(false), options);
+  EXPECT_DOUBLE_EQ(found.noise_sd, std::sqrt(0.1));
+  for (Index k = 0; k < 2; ++k) {
+    EXPECT_LT(std::abs(found.parameters(k) - sample.coefficients(k)), 4 * found.std_errors(k));
+  }
+}
+
+TEST(Entropic, links_within_groups) {
+  Simulation sample = sensing_sample(300, 1, 11);
+  Problem& problem = sample.problem;
+  problem.response_groups.resize(300);
+  problem.feature_groups.resize(300);
+  for (Index i = 0; i < 300; ++i) {
+    problem.response_groups[std::size_t(i)] = i / 5;
+    problem.feature_groups[std::size_t(sample.permutation[std::size_t(i)])] = i / 5;
+  }
+  FitOptions options;
+  options.method = Method::entropic;
+  const Fit found = fit(problem, Linear{}, options);
+  EXPECT_EQ(found.identifiable.verdict, Verdict::identified) << found.identifiable.reason;
+  EXPECT_LT(test_error(sample, found), 1.2 * least_squares_test_error(sample, true));
+  for (Index k = 0; k < 5; ++k) {
+    EXPECT_LT(std::abs(found.parameters(k + 1) - sample.coefficients(k)), 4 * found.std_errors(k + 1));
+  }
+}
+
+TEST(Entropic, estimates_what_is_known_beside_the_responses) {
+  Problem problem = gamma_sample(3000, 1, 0, 3).problem;
+  RandomStream random(6, 0);
+  problem.x = Matrix::NullaryExpr(3000, 1, [&] { return random.normal(); });
+  problem.y += 1.5 * problem.x;
+  FitOptions options;
+  options.method = Method::entropic;
+  const Fit found = fit(problem, Linear{}, options);
+  const auto place = std::find(found.names.begin(), found.names.end(), "x1") - found.names.begin();
+  ASSERT_LT(place, Index(found.names.size()));
+  EXPECT_NEAR(found.parameters(place), 1.5, std::min(0.1, 4 * found.std_errors(place)));
 }
 
 TEST(Entropic, gives_the_same_answer_on_any_number_of_threads) {
@@ -257,6 +335,35 @@ TEST(Mixture, is_as_good_as_the_oracle_when_half_of_the_links_are_wrong) {
   EXPECT_GT(right, 5 * wrong);
 }
 
+/// y = f(z) + N(0, 0.1²) of one feature, every third link wrong.
+Problem curve(Index rows, const std::function<double(double)>& f) {
+  RandomStream random(17, 0);
+  Problem problem;
+  problem.z = Matrix::NullaryExpr(rows, 1, [&] { return 4 * random.uniform() - 2; });
+  problem.y.resize(rows, 1);
+  for (Index i = 0; i < rows; ++i) {
+    const Index from = i % 3 == 0 ? random.below(rows) : i;
+    problem.y(i, 0) = f(problem.z(from, 0)) + 0.1 * random.normal();
+  }
+  return problem;
+}
+
+TEST(Mixture, fits_splines_to_rows_of_which_a_third_is_linked_wrongly) {
+  FitOptions options;
+  options.method = Method::mixture;
+  const Fit found = fit(curve(600, [](double z) { return std::sin(2 * z) + 0.3 * z; }), Spline(8), options);
+  EXPECT_NEAR(found.noise_sd, 0.1, 0.02);
+  EXPECT_NEAR(found.link_probabilities.mean(), 2.0 / 3, 0.1);
+}
+
+TEST(Mixture, fits_sines_to_rows_of_which_a_third_is_linked_wrongly) {
+  FitOptions options;
+  options.method = Method::mixture;
+  const Fit found = fit(curve(600, [](double z) { return std::sin(1.3 * z); }), Sine{}, options);
+  EXPECT_NEAR(found.parameters(found.parameters.size() - 1), 1.3, 0.05);
+  EXPECT_NEAR(found.noise_sd, 0.1, 0.02);
+}
+
 TEST(Mixture, says_so_when_the_row_order_tells_nothing) {
   SimulateOptions drawn;
   drawn.shuffle = 1;
@@ -274,6 +381,18 @@ TEST(Mixture, keeps_known_pairs_certain) {
   const Fit found = fit(sample.problem, Linear{}, options);
   EXPECT_EQ(found.link_probabilities.head(30), Vector::Ones(30));
   EXPECT_LT(test_error(sample, found), 1.2 * least_squares_test_error(sample, true));
+}
+
+TEST(Mixture, keeps_noise_that_is_known) {
+  const Simulation sample = sensing_sample(500, 0.5, 6);
+  FitOptions options;
+  options.method = Method::mixture;
+  const Fit free = fit(sample.problem, Linear{}, options);
+  options.known_noise_sd = 1.1 * free.noise_sd;
+  const Fit found = fit(sample.problem, Linear{}, options);
+  EXPECT_DOUBLE_EQ(found.noise_sd, options.known_noise_sd);
+  EXPECT_LT((found.parameters - free.parameters).norm(), 2 * free.std_errors.norm());
+  EXPECT_LT((found.std_errors - free.std_errors).norm(), 0.3 * free.std_errors.norm());
 }
 
 TEST(Mixture, bootstrap_agrees_with_the_sandwich) {
@@ -301,6 +420,32 @@ TEST(Automatic, takes_all_links_when_the_order_tells_nothing) {
   options.method = Method::automatic;
   const Fit found = fit(gamma_sample(1500, 2, 0, 1).problem, Linear{}, options);
   EXPECT_EQ(found.choice.rfind("entropic", 0), 0U) << found.choice;
+}
+
+TEST(Automatic, does_not_take_groups_for_an_order) {
+  // Groups by response, shuffled within: rows beside each other share a group, and so agree without being linked.
+  Simulation sample = sensing_sample(300, 1, 5);
+  Problem& problem = sample.problem;
+  std::vector<Index> by_response(300);
+  std::iota(by_response.begin(), by_response.end(), Index{0});
+  std::sort(by_response.begin(), by_response.end(), [&](Index a, Index b) { return problem.y(a, 0) < problem.y(b, 0); });
+  const Matrix y = problem.y;
+  const Matrix z = problem.z;
+  problem.response_groups.resize(300);
+  for (Index k = 0; k < 300; ++k) {
+    const Index group = k / 60;
+    const Index partner = 60 * group + (k + 7) % 60;
+    problem.y.row(k) = y.row(by_response[std::size_t(k)]);
+    problem.z.row(partner) = z.row(sample.permutation[std::size_t(by_response[std::size_t(k)])]);
+    problem.response_groups[std::size_t(k)] = group;
+  }
+  problem.feature_groups = problem.response_groups;
+  FitOptions options;
+  options.method = Method::automatic;
+  const Fit found = fit(problem, Linear{}, options);
+  EXPECT_EQ(found.choice.rfind("entropic", 0), 0U) << found.choice;
+  options.row_hint = true;
+  EXPECT_EQ(fit(problem, Linear{}, options).choice.rfind("mixture", 0), 0U);
 }
 
 TEST(Automatic, regresses_on_pairs_when_all_are_known) {

@@ -390,6 +390,30 @@ TEST(Methods, alignments_cannot_see_several_features_in_one_response) {
   }
 }
 
+TEST(Methods, one_step_recovers_links_of_many_outputs) {
+  RandomStream random(21, 0);
+  constexpr Index rows = 150, features = 4, outputs = 12;
+  const Matrix truth = Matrix::NullaryExpr(features, outputs, [&] { return random.normal(); });
+  Problem problem;
+  problem.z = Matrix::NullaryExpr(rows, features, [&] { return random.normal(); });
+  problem.y = problem.z * truth;
+  problem.y += 0.05 * Matrix::NullaryExpr(rows, outputs, [&] { return random.normal(); });
+  // 60 rows change places in a ring.
+  const Matrix linked = problem.y;
+  for (Index i = 0; i < 60; ++i) problem.y.row(i) = linked.row((i + 1) % 60);
+  const Fit in_order = fit(problem, Linear{}, by(Method::ls));
+  const Fit found = fit(problem, Linear{}, by(Method::one_step));
+  EXPECT_LT(found.noise_sd, 0.06);
+  EXPECT_GT(in_order.noise_sd, 0.5);
+  EXPECT_EQ(found.std_errors.size(), 0);
+}
+
+TEST(Methods, one_step_needs_tables_of_equal_length) {
+  Problem problem = identifiable(30, 5);
+  problem.z.conservativeResize(29, Eigen::NoChange);
+  EXPECT_THROW((void)fit(problem, Linear{}, by(Method::one_step)), InvalidInput);
+}
+
 TEST(Methods, unrolled_gradient_agrees_with_complex_step_differentiation) {
   const auto& stored = oracle()["unrolled"];
   const UnrolledSinkhorn made = unrolled_sinkhorn(matrix_of(stored["cost"]), vector_of(stored["a"]),

@@ -26,6 +26,7 @@ enum class Method {
   rs,
   sliced_gw,
   sinkhorn_gw,
+  one_step,
   automatic,
   mixture,
   entropic,
@@ -92,6 +93,7 @@ struct FitOptions {
   double gw_epsilon = 5e-3;     ///< sinkhorn_gw: smoothing, relative to the largest linearised cost of the first plan.
   int unroll = 200;             ///< robot_unrolled: Sinkhorn iterations that are differentiated through.
 
+  double known_noise_sd = 0;  ///< mixture, entropic: the noise's standard deviation; 0: estimated.
   int bootstrap = 0;  ///< mixture, entropic: samples drawn from the fitted model for standard errors; 0: none.
 
   std::uint64_t seed = 0;

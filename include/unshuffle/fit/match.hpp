@@ -11,7 +11,7 @@ namespace unshuffle {
 struct Match {
   Index response_row;
   Index feature_row;
-  double probability;  ///< Share of the rows' mass that the plan puts on this link, in [0, 1].
+  double probability;  ///< Of this link at the ε used, in [0, 1]: from sampled matchings, or from the plan; see docs.
 };
 
 struct Matching {
