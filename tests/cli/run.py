@@ -649,6 +649,14 @@ class Cytometry(Case):
                     says="--noise has no meaning with --from")
 
 
+class GivenUpRows(Case):
+    def test_a_row_without_a_partner_does_not_count_as_an_error_of_the_plan(self):
+        self.succeed("simulate", "cytometry", "--n", "300", "--dim-z", "4", "--equal-mass-gates", "5", "--seed", "1",
+                     "--out", "cells")
+        self.succeed("fit", "cells/responses.csv", "cells/features.csv", "--response", "y", "--group", "mass_gate",
+                     "--robust", "--unmatched", "0.02")
+
+
 class Tracking(Case):
     def make_video(self, name="Walk", frames=25, people=3):
         """People who walk at constant speed, each detected in every frame; the truth has the detections' boxes."""
