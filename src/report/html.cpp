@@ -3,6 +3,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "report/escape.hpp"
 #include "report/page.hpp"
 #include "report/pictures.hpp"
 
@@ -81,26 +82,6 @@ std::string inside_script(const std::string& json) {
   for (const char c : json) {
     if (c == '/' && !out.empty() && out.back() == '<') out += '\\';
     out += c;
-  }
-  return out;
-}
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '&':
-        out += "&amp;";
-        break;
-      default:
-        out += c;
-    }
   }
   return out;
 }

@@ -3,30 +3,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "report/escape.hpp"
 #include "unshuffle/version.hpp"
 
 namespace unshuffle::app {
 namespace {
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
 
 const char* verdict(const Claim& claim) { return claim.holds ? "holds" : "does not hold"; }
 
