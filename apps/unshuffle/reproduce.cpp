@@ -62,7 +62,8 @@ int run(const ReproduceCommand& command) {
   if (command.settings.cytometry_file.empty() != command.settings.cytometry_response.empty()) {
     throw InvalidInput("--cytometry-file and --cytometry-response belong together");
   }
-  if (command.name == "mot" && command.from.empty() && command.settings.mot_folder.empty()) {
+  const bool no_videos = command.from.empty() && command.settings.mot_folder.empty();
+  if (command.name == "mot" && no_videos) {
     throw InvalidInput("reproduce mot needs --mot-data FOLDER, which holds MOTChallenge sequences with det and gt");
   }
   std::error_code failure;
@@ -70,7 +71,7 @@ int run(const ReproduceCommand& command) {
   if (failure) throw SystemFailure(fmt::format("{}: cannot be made: {}", command.out, failure.message()));
   std::vector<Result> results;
   for (const Experiment& experiment : chosen(command.name)) {
-    if (command.name == "all" && experiment.name == "mot" && command.from.empty() && command.settings.mot_folder.empty()) {
+    if (experiment.name == "mot" && no_videos) {
       if (!command.quiet) fmt::print("mot: left out, because --mot-data FOLDER was not given.\n");
       continue;
     }

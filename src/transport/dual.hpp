@@ -185,13 +185,13 @@ class DualSolver {
     // between the longest step known to be short of it and the shortest known to be beyond. A whole step that falls
     // short is led by rounding.
     double step = 1, short_of = 0, beyond = 1;
+    const double noise = 1e-15 * (1 + start.rows.size + start.columns.size);
     for (int trial = 0; trial < 80; ++trial) {
       now.v = start.v + step * direction;
       dual = evaluate(now);
       const double slope_here = gap_.dot(direction);
       if (std::isfinite(dual) && std::isfinite(slope_here)) {
         // Where the gain drowns in the rounding of the dual, its derivatives decide.
-        const double noise = 1e-15 * (1 + start.rows.size + start.columns.size);
         const bool ascends = dual >= start_dual + 1e-4 * step * slope;
         const bool flattens =
             std::abs(slope_here) <= 0.9 * slope || now.marginal_error <= 0.9 * start.marginal_error;

@@ -80,14 +80,14 @@ Array solve_ball(const Array& weights, const Array& b, double a, double spread, 
 
   // Safeguarded Newton on log(Σμ(r-1)²) = log spread in log λ₃; d r/dλ₃ follows from the two constraints.
   double low = 0, high = std::numeric_limits<double>::infinity();
-  double scale = (b - lambda.mass).abs().maxCoeff();
+  const double scale = (b - lambda.mass).abs().maxCoeff(), size = b.abs().maxCoeff();
   lambda.ball = std::max(scale, 1e-8) / std::sqrt(spread);
   for (int iteration = 0; iteration < 200; ++iteration) {
     solve_mass(weights, b, a, lambda, x);
     const Array r = x.exp();
     const double distance = (weights * (r - 1).square()).sum();
     const Array inverse = weights * r / (a + 2 * lambda.ball * r);  // μ/D
-    const double rounding = 1e-14 * spread + 1e-15 * b.abs().maxCoeff() * (inverse * (r - 1).abs()).sum();
+    const double rounding = 1e-14 * spread + 1e-15 * size * (inverse * (r - 1).abs()).sum();
     if (std::abs(distance - spread) <= rounding) break;
     (distance > spread ? low : high) = lambda.ball;
     const double mean = (inverse * (r - 1)).sum() / inverse.sum();

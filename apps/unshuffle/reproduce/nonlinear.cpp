@@ -58,12 +58,7 @@ Measurements trial(const Measurement& place, const SimulateOptions& design) {
   options.starts = place.method.starts_with("robot") ? 3 : 0;
   options.rho1 = 0;  // every response has its partner; a fifth of D2 has none
   const Fit made = fit_named(place.method, sample, model, options);
-  Measurement error = place, seconds = place;
-  error.quantity = "relative_error";
-  error.value = transport_error(data.test, model, made.parameters);
-  seconds.quantity = "seconds";
-  seconds.value = made.seconds;
-  return {error, seconds};
+  return outcome_of(place, made, transport_error(data.test, model, made.parameters));
 }
 
 Measurements measure(const Settings& settings) {

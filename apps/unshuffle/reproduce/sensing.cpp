@@ -22,12 +22,13 @@ Measurements try_all(Measurement place, const SimulateOptions& design, const Fit
   const Linear model(false);
   Sample sample = sample_of(design);
   const Fit consensus = fit_named("rs", sample, model, options);
+  const double consensus_error = relative_error(*model.bound_to(sample.train), consensus.parameters, sample.test);
   sample.consensus = consensus.parameters;
   Measurements all;
   for (const std::string& method : methods) {
     if (method == "robot-paper" && !paper) continue;
     place.method = method;
-    std::ranges::copy(method == "rs" ? outcome_of(place, consensus, sample, model)
+    std::ranges::copy(method == "rs" ? outcome_of(place, consensus, consensus_error)
                                      : try_method(place, sample, model, options),
                       std::back_inserter(all));
   }

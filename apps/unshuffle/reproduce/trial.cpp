@@ -42,10 +42,10 @@ Fit fit_named(const std::string& method, const Sample& sample, const Model& mode
   return fit(problem, model, options);
 }
 
-Measurements outcome_of(Measurement place, const Fit& made, const Sample& sample, const Model& model) {
+Measurements outcome_of(Measurement place, const Fit& made, double error) {
   Measurement seconds = place;
   place.quantity = "relative_error";
-  place.value = relative_error(*model.bound_to(sample.train), made.parameters, sample.test);
+  place.value = error;
   seconds.quantity = "seconds";
   seconds.value = made.seconds;
   return {place, seconds};
@@ -53,7 +53,8 @@ Measurements outcome_of(Measurement place, const Fit& made, const Sample& sample
 
 Measurements try_method(const Measurement& place, const Sample& sample, const Model& model, const FitOptions& options) {
   try {
-    return outcome_of(place, fit_named(place.method, sample, model, options), sample, model);
+    const Fit made = fit_named(place.method, sample, model, options);
+    return outcome_of(place, made, relative_error(*model.bound_to(sample.train), made.parameters, sample.test));
   } catch (const InvalidInput&) {
     return {};
   }

@@ -29,10 +29,10 @@ struct Sample {
 /// am, em and hard-em start from RS too where rows are hinted, as in the paper. `oracle` is told the truth.
 [[nodiscard]] Fit fit_named(const std::string& method, const Sample& sample, const Model& model, FitOptions options);
 
-/// relative_error and seconds of a fit.
-[[nodiscard]] Measurements outcome_of(Measurement place, const Fit& made, const Sample& sample, const Model& model);
+/// relative_error, as given, and seconds of a fit.
+[[nodiscard]] Measurements outcome_of(Measurement place, const Fit& made, double error);
 
-/// The same of a method. A method that cannot run on the sample leaves nothing.
+/// The same of a method, on the sample's test rows. A method that cannot run on the sample leaves nothing.
 [[nodiscard]] Measurements try_method(const Measurement& place, const Sample& sample, const Model& model,
                                       const FitOptions& options);
 
