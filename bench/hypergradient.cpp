@@ -9,6 +9,8 @@
 #include "literal_paper.hpp"
 #include "measure.hpp"
 #include "transport/line_transport.hpp"
+#include "unshuffle/memory.hpp"
+#include "unshuffle/model/linear.hpp"
 #include "unshuffle/transport/solver.hpp"
 
 namespace {
@@ -131,9 +133,13 @@ struct LineData {
 };
 
 Vector line_hypergradient(LineTransport& transport, const LineData& data, const Vector& w, LineReport& report) {
-  const Vector s = data.z * w;
-  report = transport.solve(data.y, Vector(), s, Vector(), data.epsilon);
-  return data.z.transpose() * transport.gradient(Side::feature, Objective::transport) / static_cast<double>(s.size());
+  const auto bound = Linear::restored(false, {}, names_or_default({}, w.size(), "z"), {"y"});
+  const AdditiveModel& model = *bound->additive();
+  const Matrix s = model.part(Side::feature, data.z, w);
+  report = transport.solve(data.y, Vector(), s.col(0), Vector(), data.epsilon);
+  Vector gradient = Vector::Zero(w.size());
+  model.pull_back_part(Side::feature, data.z, w, transport.gradient(Side::feature, Objective::transport), gradient);
+  return gradient / static_cast<double>(s.rows());
 }
 
 /// The same from a weighted plan W of the cost (t_i - s_j)².
@@ -240,7 +246,7 @@ void line_table(const Settings& settings) {
       "y and Zw normal, five features, ε = 1e-4 of the largest cost. A hypergradient is s = Zw, the solve to a "
       "marginal "
       "error of 1e-9, the gradient in every s_j through the plan, and its product with Zᵀ. Warm: after w moved by 1e-4 "
-      "of its length. Sort: std::sort of the same n predictions in the same process. Memory is the growth of the "
+      "of its length. Memory is allocated from what earlier evaluations freed. Sort: std::sort of the same n predictions in the same process. Memory is the growth of the "
       "process's peak, data included.\n\n"
       "| n = m | sort | cold | cold / sort | warm | warm / sort | steps cold, warm | marginal error | estimated "
       "compression error | memory |\n|---|---|---|---|---|---|---|---|---|---|\n");
@@ -286,6 +292,7 @@ void line_table(const Settings& settings) {
 }  // namespace
 
 int main(int argc, char** argv) try {
+  keep_freed_memory();  // as the command line program does
   Settings settings;
   for (int k = 1; k < argc; ++k) {
     if (std::string_view(argv[k]) != "--quick") {

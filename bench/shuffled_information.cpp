@@ -15,8 +15,8 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "fit/in_parallel.hpp"
 #include "inference/bootstrap.hpp"
-#include "inference/in_parallel.hpp"
 #include "inference/likelihood.hpp"
 #include "transport/gram.hpp"
 #include "unshuffle/data/simulate.hpp"

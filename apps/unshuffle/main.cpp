@@ -10,6 +10,7 @@
 
 #include "commands.hpp"
 #include "unshuffle/error.hpp"
+#include "unshuffle/memory.hpp"
 #include "unshuffle/version.hpp"
 
 namespace {
@@ -58,6 +59,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  unshuffle::keep_freed_memory();
   try {
     return run(argc, argv);
   } catch (const unshuffle::Error& error) {

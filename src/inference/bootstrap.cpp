@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "inference/in_parallel.hpp"
+#include "fit/in_parallel.hpp"
 
 namespace unshuffle {
 

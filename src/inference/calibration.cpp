@@ -3,8 +3,8 @@
 #include <Eigen/Cholesky>
 #include <cmath>
 
+#include "fit/in_parallel.hpp"
 #include "inference/bootstrap.hpp"
-#include "inference/in_parallel.hpp"
 
 namespace unshuffle {
 

@@ -5,10 +5,10 @@
 #include <cmath>
 
 #include "fit/batch.hpp"
+#include "fit/in_parallel.hpp"
 #include "fit/linked.hpp"
 #include "fit/starts.hpp"
 #include "inference/distance.hpp"
-#include "inference/in_parallel.hpp"
 #include "inference/moments.hpp"
 #include "unshuffle/fit/assignment.hpp"
 

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <exception>
 #include <vector>
 
 #include "fit/descent.hpp"
+#include "fit/in_parallel.hpp"
 #include "methods/method.hpp"
 
 namespace unshuffle {
@@ -17,9 +17,7 @@ namespace unshuffle {
 /// `total` is the number of ticks at most; a start that ends early counts as if it had used up its share of them.
 template <class Work>
 std::vector<Descended> for_each_start(int count, double total, const FitOptions& options, const Work& work) {
-  const int threads = omp_get_max_threads();
   std::vector<Descended> results(static_cast<std::size_t>(count));
-  std::vector<std::exception_ptr> failures(results.size());
   std::atomic<bool> stop{false};
   std::atomic<double> done{0};
   const double share = total / count;
@@ -28,25 +26,16 @@ std::vector<Descended> for_each_start(int count, double total, const FitOptions&
     if (omp_get_thread_num() == 0 && options.progress && !options.progress(std::min(now, total), total)) stop = true;
     return !stop;
   };
-  // With several starts, each runs on one thread: parallel loops inside a parallel loop stay serial.
-#pragma omp parallel for schedule(dynamic, 1) num_threads(std::min(threads, count)) if (count > 1)
-  for (int k = 0; k < count; ++k) {
-    try {
-      double left = share;
-      const Tick tick = [&] {
-        const double step = std::min(1.0, left);
-        left -= step;
-        return advance(step);
-      };
-      if (!stop || k == 0) results[std::size_t(k)] = work(k, tick);
-      (void)advance(left);
-    } catch (...) {
-      failures[std::size_t(k)] = std::current_exception();
-    }
-  }
-  for (const auto& failure : failures) {
-    if (failure) std::rethrow_exception(failure);
-  }
+  in_parallel(results.size(), [&](std::size_t k) {
+    double left = share;
+    const Tick tick = [&] {
+      const double step = std::min(1.0, left);
+      left -= step;
+      return advance(step);
+    };
+    if (!stop || k == 0) results[k] = work(int(k), tick);
+    (void)advance(left);
+  });
   if (options.progress) (void)options.progress(total, total);
   return results;
 }

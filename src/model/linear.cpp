@@ -6,9 +6,24 @@ namespace unshuffle {
 
 namespace {
 
-// Rows per step of a sum over a whole table: a chunk of a few columns stays in the cache while every output reads it,
+// Rows per step of a loop over a whole table: a chunk of a few columns stays in the cache while every output reads it,
 // and the order of summation is the same on every machine and for any number of threads.
 constexpr Index chunk_rows = 4096;
+
+// Below this many rows threads cost more than they bring.
+constexpr Index worth_threads = 20000;
+
+Index chunks_in(Index rows) { return (rows + chunk_rows - 1) / chunk_rows; }
+
+/// body(chunk, its first row, its number of rows) for all chunks, on all threads when that pays.
+template <class Body>
+void for_each_chunk(Index rows, const Body& body) {
+#pragma omp parallel for schedule(static) if (rows > worth_threads)
+  for (Index chunk = 0; chunk < chunks_in(rows); ++chunk) {
+    const Index begin = chunk * chunk_rows;
+    body(chunk, begin, std::min(chunk_rows, rows - begin));
+  }
+}
 
 }  // namespace
 
@@ -43,26 +58,30 @@ std::vector<std::string> LinearInBasis::parameter_names() const {
 Matrix LinearInBasis::part(Side side, const MatrixRef& rows, const VectorRef& w) const {
   const Eigen::Map<const Matrix> weights(w.data(), per_output(), outputs_);
   Matrix values(rows.rows(), outputs_);
-  for (Index k = 0; k < outputs_; ++k) {
-    values.col(k).setConstant(has_intercept(side) ? weights(0, k) : 0.0);
-    if (count(side) > 0) values.col(k).noalias() += rows * weights.col(k).segment(first(side), count(side));
-  }
+  for_each_chunk(rows.rows(), [&](Index, Index begin, Index size) {
+    for (Index k = 0; k < outputs_; ++k) {
+      auto chunk = values.col(k).segment(begin, size);
+      chunk.setConstant(has_intercept(side) ? weights(0, k) : 0.0);
+      if (count(side) > 0)
+        chunk.noalias() += rows.middleRows(begin, size) * weights.col(k).segment(first(side), count(side));
+    }
+  });
   return values;
 }
 
 void LinearInBasis::pull_back_part(Side side, const MatrixRef& rows, const VectorRef&, const MatrixRef& cotangent,
                                    Vector& gradient) const {
-  Eigen::Map<Matrix> sums(gradient.data(), per_output(), outputs_);
-  for (Index begin = 0; begin < rows.rows(); begin += chunk_rows) {
-    const Index size = std::min(chunk_rows, rows.rows() - begin);
+  Matrix of_chunk = Matrix::Zero(gradient.size(), chunks_in(rows.rows()));
+  for_each_chunk(rows.rows(), [&](Index chunk, Index begin, Index size) {
+    Eigen::Map<Matrix> sums(of_chunk.col(chunk).data(), per_output(), outputs_);
     for (Index k = 0; k < outputs_; ++k) {
       const auto given = cotangent.col(k).segment(begin, size);
-      if (has_intercept(side)) sums(0, k) += given.sum();
-      if (count(side) > 0) {
-        sums.col(k).segment(first(side), count(side)).noalias() += rows.middleRows(begin, size).transpose() * given;
-      }
+      if (has_intercept(side)) sums(0, k) = given.sum();
+      if (count(side) > 0)
+        sums.col(k).segment(first(side), count(side)).noalias() = rows.middleRows(begin, size).transpose() * given;
     }
-  }
+  });
+  for (Index chunk = 0; chunk < of_chunk.cols(); ++chunk) gradient += of_chunk.col(chunk);
 }
 
 Matrix LinearInBasis::jacobian_part(Side side, const MatrixRef& rows, const VectorRef&) const {

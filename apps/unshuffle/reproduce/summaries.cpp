@@ -6,10 +6,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <exception>
 #include <limits>
 #include <map>
 #include <numeric>
+
+#include "fit/in_parallel.hpp"
 
 namespace unshuffle::app {
 namespace {
@@ -99,21 +100,12 @@ Panel panel_of(const Measurements& all, const std::string& panel, const std::str
 
 Measurements run_all(const std::vector<Task>& tasks, const Settings& settings) {
   std::vector<Measurements> results(tasks.size());
-  std::exception_ptr failure;
   std::atomic<int> done{0};
-  // Parallel loops inside a parallel loop stay serial, so every task has one core to itself.
-#pragma omp parallel for schedule(dynamic, 1)
-  for (std::size_t k = 0; k < tasks.size(); ++k) {
-    try {
-      results[k] = tasks[k]();
-    } catch (...) {
-#pragma omp critical(reproduce_failure)
-      if (!failure) failure = std::current_exception();
-    }
+  in_parallel(tasks.size(), [&](std::size_t k) {
+    results[k] = tasks[k]();
     const int finished = ++done;
     if (settings.progress && omp_get_thread_num() == 0) (void)settings.progress(finished, double(tasks.size()));
-  }
-  if (failure) std::rethrow_exception(failure);
+  });
   Measurements joined;
   for (const Measurements& part : results) joined.insert(joined.end(), part.begin(), part.end());
   return joined;

@@ -1,16 +1,21 @@
 // A loop over independent pieces of work on all threads.
 #pragma once
 
+#include <omp.h>
+
+#include <algorithm>
 #include <exception>
 #include <vector>
 
 namespace unshuffle {
 
-/// work(k) for k < count; what any of them throws is passed on. Parallel loops inside stay serial.
+/// work(k) for k < count; of what they throw, that of the smallest k is passed on in the end. Parallel loops inside stay
+/// serial, so each piece has one thread to itself.
 template <class Work>
 void in_parallel(std::size_t count, const Work& work) {
   std::vector<std::exception_ptr> failures(count);
-#pragma omp parallel for schedule(dynamic, 1) if (count > 1)
+  const int threads = static_cast<int>(std::clamp<std::size_t>(count, 1, std::size_t(omp_get_max_threads())));
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads) if (count > 1)
   for (std::size_t k = 0; k < count; ++k) {
     try {
       work(k);
