@@ -26,9 +26,17 @@ trap 'rm -f "$partial"' EXIT
     "Made by \`./scripts/benchmarks.sh\`, which runs"
   echo
   echo "    build/release/bench_hypergradient ${quick[*]:-}"
+  echo "    build/release/bench_million_rows ${quick[*]:-}"
+  echo "    build/release/bench_table"
   echo "    .venv/bin/python bench/pot_compare.py ${quick[*]:-}"
   echo
   build/release/bench_hypergradient "${quick[@]}"
+  echo
+  build/release/bench_million_rows "${quick[@]}"
+  echo
+  echo "### Reading CSV, a million rows of six numbers"
+  echo
+  build/release/bench_table 2> /dev/null | sed 's/^/    /'
   echo
   .venv/bin/python bench/pot_compare.py "${quick[@]}"
 } | sed 's/ *$//' > "$partial"

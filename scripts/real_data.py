@@ -17,8 +17,8 @@ import subprocess
 import tempfile
 
 root = pathlib.Path(__file__).resolve().parent.parent
-methods = ["auto", "mixture", "entropic", "robot", "robot-robust", "am", "em", "hard-em", "rr", "rs", "one-step", "ls",
-           "sliced-gw"]
+methods = ["auto", "mixture", "entropic", "robot", "robot-robust", "robot-unrolled", "am", "em", "hard-em", "rr", "rs",
+           "one-step", "ls", "sliced-gw", "sinkhorn-gw"]
 
 
 def read_columns(path):

@@ -9,7 +9,9 @@
 #include <optional>
 
 #include "commands.hpp"
+#include "course.hpp"
 #include "options.hpp"
+#include "progress.hpp"
 #include "search.hpp"
 #include "unshuffle/data/output_file.hpp"
 #include "unshuffle/error.hpp"
@@ -27,6 +29,7 @@ struct CompareCommand {
   std::vector<std::string> methods;
   std::string csv;
   bool json = false;
+  bool verbose = false;
 };
 
 /// Linked rows kept for testing.
@@ -100,6 +103,7 @@ Row run_method(const Bench& bench, Method method) {
   Row row{.method = method, .fit = {}, .reason = {}, .coefficient_error = {}, .test_error = {}};
   FitOptions options = bench.options;
   options.method = method;
+  options.progress = progress_bar(bench.command.tables.quiet);
   Problem problem = bench.problem;
   if (method == Method::oracle && !bench.true_links.empty()) problem.known = bench.true_links;
   const auto begin = std::chrono::steady_clock::now();
@@ -212,6 +216,7 @@ int run(const CompareCommand& command) {
   for (const Method method : methods) {
     rows.push_back(run_method(bench, method));
     if (text) print_row(rows.back());
+    if (text && command.verbose && rows.back().fit) fmt::print("{}", course_of(*rows.back().fit));
   }
   if (!command.csv.empty()) write_whole_file(command.csv, to_csv(rows));
   if (command.json) {
@@ -241,6 +246,7 @@ Command add_compare(CLI::App& root) {
   add_search_options(*app, command->search);
   app->add_option("--csv", command->csv, "Write the table as CSV.");
   app->add_flag("--json", command->json, "Print JSON instead of a table.");
+  add_verbose_option(*app, command->verbose);
   app->footer(
       "With --truth (a truth.json of simulate) the coefficients' relative error is told and the oracle takes part.\n"
       "Objectives differ between methods; the transport cost is the same function for all of them.\n"

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "commands.hpp"
+#include "course.hpp"
 #include "options.hpp"
 #include "pairs.hpp"
 #include "progress.hpp"
@@ -35,6 +36,7 @@ struct FitCommand {
   std::string report;
   std::string report_truth;
   bool json = false;
+  bool verbose = false;
   CLI::Option* links_given = nullptr;
   CLI::Option* report_truth_given = nullptr;
   CLI::Option* trace_given = nullptr;
@@ -198,6 +200,7 @@ void print(const FitCommand& command, const Fit& fit, const FitContext& context)
     return;
   }
   if (command.tables.quiet) return;
+  if (command.verbose) fmt::print("{}\n", course_of(fit));
   fmt::print("{}", fit.summary());
   for (const auto& path : {command.out, command.pairs, command.trace, command.links, command.report}) {
     if (!path.empty()) fmt::print("Wrote {}\n", path);
@@ -253,6 +256,7 @@ Command add_fit(CLI::App& root) {
   add_search_options(*app, command->search);
   add_descent_options(*app, *command);
   add_output_options(*app, *command);
+  add_verbose_option(*app, command->verbose);
   app->footer(
       "Without --method: auto, or robot when an option that only robot reads is given (--epsilon, --optimizer, ...).\n"
       "Exit code 1: did not converge, or the data cannot tell the answer from others (see Identifiability).\n\n"

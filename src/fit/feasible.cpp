@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fstream>
 
+#include "gradient/backend.hpp"
 #include "unshuffle/error.hpp"
 #include "unshuffle/fit/methods.hpp"
 
@@ -36,9 +37,7 @@ void require_memory(const Problem& problem, const Model& bound, const FitOptions
   const bool dense_method = std::any_of(methods.begin(), methods.end(), [&](const MethodInfo& info) {
     return info.method == options.method && info.dense;
   });
-  const bool sorted =
-      !dense_method && options.backend != Backend::dense && problem.outputs() == 1 && bound.additive() != nullptr;
-  if (sorted) return;
+  if (!dense_method && backend_for(problem, bound, options.backend) == Backend::sorted) return;
   double entries = 0;
   for (const Block& block : blocks_of(problem)) {
     entries += static_cast<double>(block.response_rows.size()) * static_cast<double>(block.feature_rows.size());

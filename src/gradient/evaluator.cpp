@@ -5,6 +5,7 @@
 #include <cmath>
 #include <optional>
 
+#include "gradient/backend.hpp"
 #include "gradient/block_objective.hpp"
 #include "gradient/costs.hpp"
 #include "transport/lapack.hpp"
@@ -224,11 +225,7 @@ Evaluator::Evaluator(const Problem& problem, const Model& model, EvaluatorOption
   state.options = std::move(options);
   if (!(state.options.epsilon.value > 0) || !std::isfinite(state.options.epsilon.value))
     throw InvalidInput(fmt::format("epsilon = {} must be finite and > 0", state.options.epsilon.value));
-  const bool scalar = problem.outputs() == 1 && model.additive() != nullptr;
-  if (state.options.backend == Backend::sorted && !scalar)
-    throw InvalidInput("the sorted backend needs one response column and an additive model");
-  state.backend = state.options.backend == Backend::automatic ? (scalar ? Backend::sorted : Backend::dense)
-                                                              : state.options.backend;
+  state.backend = backend_for(problem, model, state.options.backend);
   transport::lapack::use_one_thread();
   state.x = model.basis(Side::response, problem.x);
   state.z = model.basis(Side::feature, problem.z);

@@ -8,6 +8,7 @@
 #include "fit/in_parallel.hpp"
 #include "fit/linked.hpp"
 #include "fit/starts.hpp"
+#include "gradient/backend.hpp"
 #include "inference/distance.hpp"
 #include "inference/moments.hpp"
 #include "unshuffle/fit/assignment.hpp"
@@ -93,7 +94,7 @@ class Search {
       : problem_(problem),
         bound_(bound),
         options_(options),
-        scalar_(problem.outputs() == 1 && bound.additive() != nullptr && options.backend != Backend::dense),
+        scalar_(backend_for(problem, bound, options.backend) == Backend::sorted),
         one_block_(blocks_of(problem).size() == 1),
         distance_(problem, bound) {}
 

@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "fit/linked.hpp"
+#include "gradient/backend.hpp"
 #include "methods/method.hpp"
 
 namespace unshuffle {
@@ -11,7 +13,7 @@ namespace unshuffle {
 namespace {
 
 bool scalar(const MethodInput& input) {
-  return input.problem.outputs() == 1 && input.bound.additive() != nullptr && input.options.backend != Backend::dense;
+  return backend_for(input.problem, input.bound, input.options.backend) == Backend::sorted;
 }
 
 Estimate said(Estimate estimate, const std::string& choice, const std::string& why) {
@@ -39,6 +41,13 @@ Estimate without_order(const MethodInput& input, const std::string& before) {
               before + "several responses or a model that is not additive");
 }
 
+/// Sum of the logarithms of the standard errors: of two estimates of the same coefficients, the one with less knows more.
+double vagueness(const Estimate& estimate) {
+  if (estimate.std_errors.size() == 0 || estimate.identifiable.verdict == Verdict::not_identifiable)
+    return std::numeric_limits<double>::infinity();
+  return estimate.std_errors.array().log().sum();
+}
+
 }  // namespace
 
 Estimate estimate_auto(const MethodInput& input) {
@@ -50,10 +59,13 @@ Estimate estimate_auto(const MethodInput& input) {
   if (!order_may_tell(input)) return without_order(input, "");
   Estimate in_order = estimate_mixture(input);
   const std::string found = in_order.identifiable.reason;
-  if (in_order.identifiable.verdict != Verdict::not_identifiable) {
-    return said(std::move(in_order), "mixture: rows in order, right or wrong link by link", found);
+  if (in_order.identifiable.verdict == Verdict::not_identifiable) return without_order(input, found + "; ");
+  // The groups bound every link, the order tells of a part of them: either may know more.
+  if (blocks_of(problem).size() > 1 && scalar(input)) {
+    Estimate within_groups = without_order(input, "the groups tell more than the order, by the standard errors; ");
+    if (vagueness(within_groups) < vagueness(in_order)) return within_groups;
   }
-  return without_order(input, found + "; ");
+  return said(std::move(in_order), "mixture: rows in order, right or wrong link by link", found);
 }
 
 }  // namespace unshuffle

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gradient/backend.hpp"
 #include "inference/bootstrap.hpp"
 #include "inference/calibration.hpp"
 #include "inference/identifiability.hpp"
@@ -76,8 +77,7 @@ Estimate estimate_entropic(const MethodInput& input) {
   const std::vector<Symmetry> symmetries = try_symmetries(input, found);
   Optimum& best = found.optima.front().optimum;
   Matrix covariance;
-  if (!found.stopped && input.problem.outputs() == 1 && input.bound.additive() != nullptr &&
-      input.options.backend != Backend::dense) {
+  if (!found.stopped && backend_for(input.problem, input.bound, input.options.backend) == Backend::sorted) {
     Calibrated answer = calibrated(input.problem, input.bound, accurate(input.options), best, input.options.seed);
     best = std::move(answer.optimum);
     covariance = std::move(answer.covariance);

@@ -1,4 +1,5 @@
 // ROBOT, ROBOT-robust and ROBOT-unrolled: descents on the transport cost from several starts.
+#include "gradient/backend.hpp"
 #include "gradient/costs.hpp"
 #include "methods/each_start.hpp"
 #include "unshuffle/error.hpp"
@@ -42,8 +43,8 @@ Estimate descend_from_all(const MethodInput& input, const OuterObjective& object
 }
 
 void require_hessian(const MethodInput& input) {
-  const bool scalar = input.problem.outputs() == 1 && input.bound.additive() != nullptr;
-  if (input.options.optimizer == Optimizer::trust_region && (!scalar || input.options.backend == Backend::dense)) {
+  if (input.options.optimizer == Optimizer::trust_region &&
+      backend_for(input.problem, input.bound, input.options.backend) == Backend::dense) {
     throw InvalidInput("optimizer = trust_region needs the sorted backend: one output and an additive model");
   }
 }

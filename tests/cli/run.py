@@ -346,6 +346,15 @@ class OnATerminal(Case):
         self.assertEqual(shown.rstrip(" ").split("\r")[-1].strip(), "")
         self.assertEqual(self.shown(*fit, "--quiet"), "")
 
+    def test_verbose_tells_where_every_start_led(self):
+        self.make_sample(rows=60)
+        fit = ["fit", "r.csv", "f.csv", "--response", "y", "--method", "robot", "--x", "a", "--z", "b,c", "--starts", "4"]
+        plain, verbose = self.run_here(*fit).stdout, self.run_here(*fit, "--verbose").stdout
+        self.assertNotIn("outcome", plain)
+        rows = verbose.split("outcome\n")[1].splitlines()
+        self.assertEqual([row.split()[0] for row in rows[:4]], ["1", "2", "3", "4"])
+        self.refuse(2, *fit, "--verbose", "--quiet", says="--quiet")
+
 
 class BadUsage(Case):
     def setUp(self):

@@ -1,0 +1,16 @@
+// What happened on the way to a fit, for --verbose.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "unshuffle/fit/fit.hpp"
+
+namespace unshuffle::app {
+
+void add_verbose_option(CLI::App& command, bool& verbose);
+
+/// Where every start led, best first, and the iterations that were traced.
+[[nodiscard]] std::string course_of(const Fit& fit);
+
+}  // namespace unshuffle::app
