@@ -21,7 +21,9 @@ void run(Index rows) {
     std::sort(copy.begin(), copy.end());
   });
   const Problem problem{.y = sample.problem.y, .z = sample.problem.z};
-  const Fit fitted = fit(problem, Linear{}, {.method = Method::robot, .row_hint = true});
+  FitOptions options;
+  options.row_hint = true;
+  const Fit fitted = fit(problem, Linear{}, options);
   fmt::print(
       "### A whole fit, {} rows\n\n"
       "`simulate sensing` with five features, half of the rows shuffled, signal to noise 100, mean 1; `fit --method "

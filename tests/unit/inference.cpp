@@ -444,8 +444,20 @@ TEST(Automatic, does_not_take_groups_for_an_order) {
   options.method = Method::automatic;
   const Fit found = fit(problem, Linear{}, options);
   EXPECT_EQ(found.choice.rfind("entropic", 0), 0U) << found.choice;
+  options.row_hint = true;  // wrong, and the groups know more
+  EXPECT_EQ(fit(problem, Linear{}, options).choice.rfind("entropic", 0), 0U);
+}
+
+TEST(Automatic, believes_the_order_where_it_knows_more_than_the_groups) {
+  Simulation sample = sensing_sample(300, 0.2, 5);
+  Problem& problem = sample.problem;
+  for (int k = 0; k < 300; ++k) problem.response_groups.push_back(k % 3);
+  problem.feature_groups = problem.response_groups;
+  FitOptions options;
+  options.method = Method::automatic;
   options.row_hint = true;
-  EXPECT_EQ(fit(problem, Linear{}, options).choice.rfind("mixture", 0), 0U);
+  const Fit found = fit(problem, Linear{}, options);
+  EXPECT_EQ(found.choice.rfind("mixture", 0), 0U) << found.choice;
 }
 
 TEST(Automatic, regresses_on_pairs_when_all_are_known) {
