@@ -15,7 +15,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "fit/in_parallel.hpp"
+#include "in_parallel.hpp"
 #include "inference/bootstrap.hpp"
 #include "inference/likelihood.hpp"
 #include "transport/gram.hpp"

@@ -17,6 +17,7 @@
 #include <set>
 #include <string_view>
 
+#include "in_parallel.hpp"
 #include "unshuffle/error.hpp"
 
 namespace unshuffle {
@@ -38,13 +39,19 @@ std::string plural(long count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
+[[noreturn]] void complain_of_blank_line(const std::string& source, long line) {
+  throw BadData(fmt::format("{}:{}: the line is blank; rows were expected up to the end", source, line));
+}
+
 /// Feeds libcsv and calls back per cell and per row. Line numbers count line feeds, also those inside quotes.
 class Scanner {
  public:
+  /// `first_line` is the number of the line the content begins on.
+  explicit Scanner(std::string source, long first_line = 1)
+      : source_(std::move(source)), line_(first_line), row_line_(first_line) {}
   virtual ~Scanner() = default;
 
-  void scan(std::string_view content, const std::string& source) {
-    source_ = source;
+  void scan(std::string_view content) {
     csv_parser parser;
     if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI | CSV_REPALL_NL) != 0) throw SystemFailure("libcsv failed");
     const std::unique_ptr<csv_parser, void (*)(csv_parser*)> guard(&parser, &csv_free);
@@ -54,12 +61,14 @@ class Scanner {
     if (!finished) throw BadData(fmt::format("{}: a quoted field is never closed", source_));
   }
 
+  /// The first of the blank lines at the end; 0: there are none.
+  [[nodiscard]] long blank_line() const { return blank_line_; }
+
  protected:
   virtual void cell(std::string_view text, long column) = 0;
   virtual void row(long fields) = 0;
 
   [[nodiscard]] std::string place() const { return fmt::format("{}:{}", source_, row_line_); }
-  [[nodiscard]] const std::string& source() const { return source_; }
   [[nodiscard]] long line() const { return line_; }
 
  private:
@@ -105,9 +114,7 @@ class Scanner {
 
   void end_row(int terminator) {
     if (fields_ > 0) {
-      if (blank_line_ > 0) {
-        throw BadData(fmt::format("{}:{}: the line is blank; rows were expected up to the end", source_, blank_line_));
-      }
+      if (blank_line_ > 0) complain_of_blank_line(source_, blank_line_);
       row(fields_);
     } else if (!(terminator == '\n' && after_return_) && blank_line_ == 0) {
       blank_line_ = line_;
@@ -121,16 +128,22 @@ class Scanner {
   std::string source_;
   std::exception_ptr failure_;
   long fields_ = 0;
-  long line_ = 1;
-  long row_line_ = 1;          // Line the current row began on.
+  long line_;
+  long row_line_;              // Line the current row began on.
   long blank_line_ = 0;        // First blank line since the last row.
   bool after_return_ = false;  // The line feed of a CRLF arrives as a row of its own.
 };
 
-/// First pass: header, shape and every number.
+/// First pass: header, unless the table has its columns already, shape and every number.
 class NumberReader final : public Scanner {
  public:
-  NumberReader(Table& table, std::size_t expected_rows) : table_(table), expected_rows_(expected_rows) {}
+  NumberReader(Table& table, long first_line, std::size_t expected_rows)
+      : Scanner(table.source, first_line),
+        table_(table),
+        expected_rows_(expected_rows),
+        header_(table.columns.empty()) {
+    make_room();
+  }
 
  private:
   void cell(std::string_view text, long column) override {
@@ -165,19 +178,23 @@ class NumberReader final : public Scanner {
       const std::string& name = table_.columns[at].name;
       if (name.empty()) throw BadData(fmt::format("{}: column {} has no name in the header", place(), at + 1));
       if (!seen.insert(name).second) throw BadData(fmt::format("{}: two columns are named \"{}\"", place(), name));
-      table_.columns[at].numbers.reserve(expected_rows_);
     }
+    make_room();
+  }
+
+  void make_room() {
+    for (Column& column : table_.columns) column.numbers.reserve(expected_rows_);
   }
 
   Table& table_;
   std::size_t expected_rows_;
-  bool header_ = true;
+  bool header_;
 };
 
 /// Second pass, only when some column needs its cells as written.
 class TextReader final : public Scanner {
  public:
-  TextReader(Table& table, bool all) : table_(table), all_(all) {}
+  TextReader(Table& table, bool all) : Scanner(table.source), table_(table), all_(all) {}
 
  private:
   void cell(std::string_view text, long column) override {
@@ -191,6 +208,82 @@ class TextReader final : public Scanner {
   bool all_;
   bool header_ = true;
 };
+
+/// Consecutive lines, read on their own.
+struct Part {
+  std::string_view lines;
+  long first_line;
+  Table table;  ///< With the columns' names, for all parts but one that holds the header itself.
+  long blank_line = 0;
+  std::exception_ptr failure{};
+};
+
+long count_lines(std::string_view text) { return std::count(text.begin(), text.end(), '\n'); }
+
+/// The body cut after line feeds into pieces for all threads. Where there are quotes, a line feed may belong to a field:
+/// then nothing is cut.
+std::vector<Part> parts_of(std::string_view body, const std::string& source) {
+  constexpr std::size_t worth_a_thread = 1 << 20;
+  const Table nothing{.source = source, .columns = {}};
+  const auto pieces = std::min(body.size() / worth_a_thread, static_cast<std::size_t>(omp_get_max_threads()));
+  const auto header_size = body.find('\n') + 1;
+  if (pieces < 2 || header_size == 0 || body.find('"') != std::string_view::npos) return {{body, 1, nothing}};
+  Table header = nothing;
+  NumberReader(header, 1, 0).scan(body.substr(0, header_size));
+  if (header.columns.empty()) return {{body, 1, nothing}};  // a blank first line, which is complained of in full
+  std::vector<Part> parts;
+  body.remove_prefix(header_size);
+  for (long line = 2; !body.empty();) {
+    const std::size_t wanted = body.size() / (pieces - parts.size());
+    const std::size_t end = parts.size() + 1 == pieces ? std::string_view::npos : body.find('\n', wanted);
+    const std::string_view lines = body.substr(0, end == std::string_view::npos ? body.size() : end + 1);
+    parts.push_back({lines, line, header});
+    line += count_lines(lines);
+    body.remove_prefix(lines.size());
+  }
+  return parts;
+}
+
+void read(Part& part) {
+  NumberReader reader(part.table, part.first_line, static_cast<std::size_t>(count_lines(part.lines)) + 1);
+  try {
+    reader.scan(part.lines);
+  } catch (...) {
+    part.failure = std::current_exception();
+  }
+  part.blank_line = reader.blank_line();
+}
+
+void append(const Column& more, Column& column) {
+  column.holds_numbers = column.holds_numbers || more.holds_numbers;
+  if (!column.numeric()) return;
+  column.numbers.insert(column.numbers.end(), more.numbers.begin(), more.numbers.end());
+  column.first_text_line = more.first_text_line;
+  column.first_text = more.first_text;
+}
+
+/// One table of all parts; complains of what one reader of the whole file would have met first.
+Table joined(std::vector<Part> parts) {
+  Index rows = 0;
+  long blank_line = 0;
+  for (const Part& part : parts) {
+    if (blank_line > 0 && (part.table.rows > 0 || part.failure)) complain_of_blank_line(part.table.source, blank_line);
+    if (part.failure) std::rethrow_exception(part.failure);
+    if (blank_line == 0) blank_line = part.blank_line;
+    rows += part.table.rows;
+  }
+  Table table = std::move(parts.front().table);
+  for (std::size_t at = 0; at < table.columns.size(); ++at) {
+    Column& column = table.columns[at];
+    if (parts.size() > 1) column.numbers.reserve(static_cast<std::size_t>(rows));
+    for (std::size_t k = 1; k < parts.size(); ++k) {
+      append(parts[k].table.columns[at], column);
+      parts[k].table.columns[at].numbers = {};
+    }
+  }
+  table.rows = rows;
+  return table;
+}
 
 }  // namespace
 
@@ -221,10 +314,9 @@ Table parse_csv(const std::string& content, const std::string& source, KeepText 
   if (body.find_first_not_of("\r\n \t") == std::string_view::npos) {
     throw BadData(fmt::format("{}: the file is empty; a header line and rows were expected", source));
   }
-  Table table;
-  table.source = source;
-  const auto lines = static_cast<std::size_t>(std::count(body.begin(), body.end(), '\n'));
-  NumberReader(table, lines).scan(body, source);
+  std::vector<Part> parts = parts_of(body, source);
+  in_parallel(parts.size(), [&](std::size_t k) { read(parts[k]); });
+  Table table = joined(std::move(parts));
   if (table.rows == 0) throw BadData(fmt::format("{}: the file holds a header and no rows", source));
 
   const bool all = keep_text == KeepText::always;
@@ -234,7 +326,7 @@ Table parse_csv(const std::string& content, const std::string& source, KeepText 
   }
   const auto is_text = [](const Column& column) { return !column.numeric(); };
   if (all || std::any_of(table.columns.begin(), table.columns.end(), is_text)) {
-    TextReader(table, all).scan(body, source);
+    TextReader(table, all).scan(body);
   }
   return table;
 }

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "fit/in_parallel.hpp"
+#include "in_parallel.hpp"
 
 namespace unshuffle {
 

@@ -3,7 +3,7 @@
 #include <Eigen/Cholesky>
 #include <cmath>
 
-#include "fit/in_parallel.hpp"
+#include "in_parallel.hpp"
 #include "inference/bootstrap.hpp"
 
 namespace unshuffle {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "fit/batch.hpp"
-#include "fit/in_parallel.hpp"
+#include "in_parallel.hpp"
 #include "fit/linked.hpp"
 #include "fit/starts.hpp"
 #include "gradient/backend.hpp"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "fit/descent.hpp"
-#include "fit/in_parallel.hpp"
+#include "in_parallel.hpp"
 #include "methods/method.hpp"
 
 namespace unshuffle {

@@ -1,6 +1,8 @@
 #include "unshuffle/data/table.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <omp.h>
 
 #include <cmath>
 #include <limits>
@@ -128,6 +130,48 @@ TEST(Table, text_is_kept_of_numbers_too_when_asked) {
   const Table table = parse_csv("id\n007\n", "t.csv", KeepText::always);
   EXPECT_EQ(table.column("id").text, Names{"007"});
   EXPECT_EQ(table.numbers("id"), std::vector<double>{7});
+}
+
+/// What parse() comes to on a number of threads: the table as CSV with where each column's text begins, or the complaint.
+std::string outcome(const std::string& content, int threads) {
+  const int before = omp_get_max_threads();
+  omp_set_num_threads(threads);
+  std::string found = complaint(content);
+  if (found.empty()) {
+    const Table table = parse(content);
+    found = to_csv(table);
+    for (const Column& column : table.columns)
+      found += fmt::format("{}:{}:{}\n", column.first_text_line, column.first_text, column.holds_numbers);
+  }
+  omp_set_num_threads(before);
+  return found;
+}
+
+TEST(Table, large_files_are_read_in_parts_with_the_same_outcome) {
+  const std::string header = "a,b,c\n";
+  std::string rows;
+  while (rows.size() < (std::size_t{3} << 20))
+    rows += fmt::format("{},{},{}\n", rows.size(), 0.5 * double(rows.size()), rows.size() % 7);
+  const auto with = [&](double share, const std::string& line) {
+    const std::size_t at = rows.find('\n', std::size_t(share * double(rows.size()))) + 1;
+    return header + rows.substr(0, at) + line + rows.substr(at);
+  };
+  std::string returns;
+  for (const char c : header + rows) returns += c == '\n' ? "\r\n" : std::string(1, c);
+  const std::vector<std::string> contents{
+      header + rows,           returns,
+      header + rows + "\n\n", header + rows.substr(0, rows.size() - 1),
+      with(0.9, "1,2\n"),      with(0.1, "1,two,3\n"),
+      with(0.9, "1,two,3\n"),  with(0.6, "1,,3\n"),
+      with(0.4, "\n"),         with(0.9, "\n\n"),
+      with(0.5, "1,\"2\",3\n"), with(0.5, "1,2\"2,3\n"),
+      "\n" + header + rows,    "a,a,c\n" + rows};
+  for (const std::string& content : contents) {
+    const std::string once = outcome(content, 1);
+    EXPECT_TRUE(once == outcome(content, 4)) << once.substr(0, 200) << " against " << outcome(content, 4).substr(0, 200);
+  }
+  // A blank line where a part begins is complained of once rows follow.
+  EXPECT_EQ(outcome(with(0.9, "\n"), 3).substr(0, 6), "t.csv:");
 }
 
 }  // namespace

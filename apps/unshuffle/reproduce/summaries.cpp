@@ -10,7 +10,7 @@
 #include <map>
 #include <numeric>
 
-#include "fit/in_parallel.hpp"
+#include "in_parallel.hpp"
 
 namespace unshuffle::app {
 namespace {
