@@ -160,6 +160,10 @@ Plan Solver::solve(const MatrixRef& cost, const VectorRef& row_weights, const Ve
                           state.columns.penalty(outcome.columns.log_ratio));
   state.last_row_potential = epsilon * u;
   state.last_column_potential = epsilon * v;
+  if (!std::isfinite(plan.value)) {  // free sums on both sides, and costs hundreds of ε below zero
+    plan.converged = false;
+    plan.message = "the plan's mass is beyond the largest double: costs are too far below zero for so small an epsilon";
+  }
   plan.coupling = state.transposed ? Matrix(kernel.plan().transpose()) : kernel.plan();
   plan.row_potential = state.transposed ? state.last_column_potential : state.last_row_potential;
   plan.column_potential = state.transposed ? state.last_row_potential : state.last_column_potential;

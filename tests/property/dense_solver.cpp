@@ -1,6 +1,7 @@
 // Properties of the dense transport solver over random problems of every shape, scale, epsilon and pair of policies.
 #include <gtest/gtest.h>
 
+#include "oracle/certificate.hpp"
 #include "oracle/transport_support.hpp"
 #include "unshuffle/transport/solver.hpp"
 
@@ -67,33 +68,6 @@ std::vector<Case> cases(std::uint64_t seed, int count, double least_epsilon) {
   return all;
 }
 
-/// Mass by which sums and potential of a side miss its policy, computed from the definition of the policy.
-double marginal_error(const MarginalPolicy& policy, const Vector& weights, const Vector& sums, const Vector& potential,
-                      double epsilon) {
-  if (std::holds_alternative<Exact>(policy)) return (sums - weights).lpNorm<1>();
-  if (std::holds_alternative<Free>(policy)) return (potential / epsilon).lpNorm<Eigen::Infinity>();
-  if (const auto* kl = std::get_if<KullbackLeibler>(&policy))
-    return (sums.array() - weights.array() * (-potential.array() / kl->strength).exp()).abs().sum();
-  // -u = e₁ log r + λ₁ + 2λ₃(r - 1): fit the multipliers, and turn what is left into mass by the curvature.
-  const auto& ball = std::get<Ball>(policy);
-  const Eigen::ArrayXd r = (sums.array() / weights.array()).max(1e-300);  // a row may hold less than the least double
-  const Eigen::ArrayXd left = -potential.array() / epsilon - ball.entropy * r.log();
-  const double distance = (weights.array() * (r - 1).square()).sum();
-  const bool active = distance > ball.spread * (1 - 1e-7);
-  double ball_multiplier = 0;
-  const double mean_left = (weights.array() * r * left).sum() / (weights.array() * r).sum();
-  if (active) {
-    const double mean_r = (weights.array() * r * r).sum() / (weights.array() * r).sum();
-    const double variance = (weights.array() * r * (r - mean_r).square()).sum();
-    if (variance > 0) ball_multiplier = std::max(0.0, (weights.array() * r * (r - mean_r) * left).sum() / variance / 2);
-  }
-  const Eigen::ArrayXd rest = left - 2 * ball_multiplier * (r - 1);
-  const double mass_multiplier =
-      ball_multiplier > 0 ? (weights.array() * r * rest).sum() / (weights.array() * r).sum() : mean_left;
-  const Eigen::ArrayXd curvature = ball.entropy / r + 2 * ball_multiplier;
-  return (weights.array() * (rest - mass_multiplier).abs() / curvature).sum();
-}
-
 TEST(DenseSolver, ConvergesAndIsAPlanOfItsPotentialsWithTheMarginalsItClaims) {
   Worst marginal("marginal error / tolerance"), formula("plan against its potentials"), cost_error("transport cost"),
       value_error("value");
@@ -112,8 +86,8 @@ TEST(DenseSolver, ConvergesAndIsAPlanOfItsPotentialsWithTheMarginalsItClaims) {
     const double largest = one.cost.maxCoeff(), eps = plan.epsilon;
     // Rounding of potentials as large as the costs, in units of ε.
     const double rounding = 4e-16 * (1 + largest / eps);
-    const double error = marginal_error(one.options.rows, one.a, row_sums, plan.row_potential, eps) +
-                         marginal_error(one.options.columns, one.b, column_sums, plan.column_potential, eps);
+    const double error = testing::policy_error(one.options.rows, one.a, row_sums, plan.row_potential, eps) +
+                         testing::policy_error(one.options.columns, one.b, column_sums, plan.column_potential, eps);
     EXPECT_LE(error, 2 * one.options.tolerance + 20 * rounding);
     marginal.see(error / one.options.tolerance, one.name);
 
