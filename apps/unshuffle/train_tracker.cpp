@@ -118,6 +118,10 @@ Command add_train_tracker(CLI::App& root) {
                   "predicted there before and after.")
       ->capture_default_str();
   add_training_options(*app, command->training);
+  const pixels::SiameseTrainOptions usual;
+  app->get_option("--batch")->description(fmt::format("Frames per step (siamese: {}).", usual.batch));
+  app->get_option("--learning-rate")
+      ->description(fmt::format("Of Adam (siamese: {}, divided by the number of a unit's inputs).", usual.learning_rate));
   app->add_option("--checkpoint", command->checkpoint, "Written after every epoch.");
   app->add_flag("--resume", command->resume,
                 "Go on from the checkpoint if it is there; the model is the same to the last bit.");

@@ -108,7 +108,7 @@ class SiameseEyes : public tracking::Appearance {
 struct SiameseTrainOptions {
   int epochs = 20;
   int batch = 8;                ///< Frames per step.
-  double learning_rate = 3e-3;  ///< Of Adam.
+  double learning_rate = 1e-2;  ///< Of Adam.
   int hold_out = 0;             ///< Last frames of every video that are not trained on.
   LinkOptions links{};
   tracking::TrackerOptions tracker{};

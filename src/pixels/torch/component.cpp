@@ -54,13 +54,28 @@ Tensor stacked(const std::vector<Sight>& sights, int side, Pick pick) {
   return result;
 }
 
+/// Parameters and statistics by name; writing to a tensor writes to the module.
+StateDictionary tensors_of(const SiamRpn& module) {
+  StateDictionary tensors;
+  for (const auto& entry : module.named_parameters()) tensors.emplace(entry.key(), entry.value().detach());
+  for (const auto& entry : module.named_buffers()) tensors.emplace(entry.key(), entry.value());
+  return tensors;
+}
+
+/// Batches of few frames make Adam's steps noisy; what predicts and is saved is the average over about the last
+/// 1/(1 - keep) steps, what learns is where the steps have led.
+constexpr double keep = 0.95;
+
 class Network : public SiameseNetwork {
  public:
-  Network(const Channels& channels, int frozen) : module_(std::make_shared<SiamRpn>(channels)) {
+  Network(const Channels& channels, int frozen)
+      : module_(std::make_shared<SiamRpn>(channels)), average_(std::make_shared<SiamRpn>(channels)) {
     if (frozen < 0 || frozen > 5) throw InvalidInput(fmt::format("frozen = {} must be from 0 to 5", frozen));
     module_->freeze(frozen);
     // Single frames are no sample to normalise by, so the running statistics stay as they are.
     module_->eval();
+    average_->eval();
+    start_average();
     std::vector<torch::optim::OptimizerParamGroup> groups;
     for (const Tensor& parameter : module_->parameters()) {
       if (parameter.requires_grad()) groups.emplace_back(std::vector{parameter});
@@ -68,12 +83,15 @@ class Network : public SiameseNetwork {
     adam_ = std::make_unique<torch::optim::Adam>(groups);
   }
 
-  void start_undecided() { module_->start_undecided(); }
+  void start_undecided() {
+    module_->start_undecided();
+    start_average();
+  }
 
   /// Copies every tensor of the dictionary to the parameter or statistic of its name.
   void load(const StateDictionary& state, const std::string& source) {
     const torch::NoGradGuard plain_copies;
-    StateDictionary own = named_tensors();
+    StateDictionary own = tensors_of(*module_);
     for (auto& [name, tensor] : own) {
       const auto found = state.find(name);
       // A counter that no prediction uses; files older than torch 0.4.1 do not have it.
@@ -91,9 +109,10 @@ class Network : public SiameseNetwork {
     for (const auto& [name, tensor] : state) {
       if (!own.contains(name)) throw BadData(fmt::format("{}: {} is no tensor of SiamRPN", source, name));
     }
+    start_average();
   }
 
-  [[nodiscard]] std::string state_dictionary() const override { return write_state(named_tensors()); }
+  [[nodiscard]] std::string state_dictionary() const override { return write_state(tensors_of(*average_)); }
 
   void measure_statistics(const std::vector<Sight>& sights) override {
     const torch::NoGradGuard no_gradient;
@@ -106,21 +125,22 @@ class Network : public SiameseNetwork {
       layer->options.momentum(c10::nullopt);  // The plain average over both kinds of crops.
       layer->train();
     }
-    (void)propose(sights);
+    (void)propose(*module_, sights);
     for (auto* layer : layers) {
       layer->options.momentum(0.1);
       layer->eval();
     }
+    start_average();
   }
 
   [[nodiscard]] std::vector<Box> predict(const std::vector<Sight>& sights) override {
     const torch::NoGradGuard no_gradient;
-    return to_boxes(best_boxes(propose(sights), to_tensor(last_boxes(sights))));
+    return to_boxes(best_boxes(propose(*average_, sights), to_tensor(last_boxes(sights))));
   }
 
   Lesson learn(const std::vector<Sight>& sights, const std::vector<Box>& detections, double diagonal,
                const LinkOptions& options) override {
-    const Tensor boxes = best_boxes(propose(sights), to_tensor(last_boxes(sights)));
+    const Tensor boxes = best_boxes(propose(*module_, sights), to_tensor(last_boxes(sights)));
     const Tensor cost = box_costs(boxes, to_tensor(detections), diagonal);
     const auto pairs = double(std::min(sights.size(), detections.size()));
     const Tensor loss = pairs * transport_cost(cost, tracking::relaxed_marginals(options.epsilon, options.unmatched));
@@ -134,13 +154,16 @@ class Network : public SiameseNetwork {
     }
     adam_->step();
     adam_->zero_grad();
+    follow(1 - keep);
   }
 
   [[nodiscard]] std::string checkpoint() const override {
-    torch::serialize::OutputArchive archive, weights, moments;
+    torch::serialize::OutputArchive archive, weights, average, moments;
     module_->save(weights);
+    average_->save(average);
     adam_->save(moments);
     archive.write("weights", weights);
+    archive.write("average", average);
     archive.write("adam", moments);
     std::ostringstream stream;
     archive.save_to(stream);
@@ -150,11 +173,13 @@ class Network : public SiameseNetwork {
   void restore(const std::string& content, const std::string& source) override {
     try {
       std::istringstream stream(content);
-      torch::serialize::InputArchive archive, weights, moments;
+      torch::serialize::InputArchive archive, weights, average, moments;
       archive.load_from(stream);
       archive.read("weights", weights);
+      archive.read("average", average);
       archive.read("adam", moments);
       module_->load(weights);
+      average_->load(average);
       adam_->load(moments);
     } catch (const c10::Error& error) {
       throw BadData(fmt::format("{}: cannot be read: {}", source, error.what_without_backtrace()));
@@ -168,17 +193,25 @@ class Network : public SiameseNetwork {
   }
 
  private:
-  [[nodiscard]] StateDictionary named_tensors() const {
-    StateDictionary tensors;
-    for (const auto& entry : module_->named_parameters()) tensors.emplace(entry.key(), entry.value().detach());
-    for (const auto& entry : module_->named_buffers()) tensors.emplace(entry.key(), entry.value());
-    return tensors;
+  /// Moves the average a share of the way to where learning is.
+  void follow(double share) {
+    const torch::NoGradGuard plain_arithmetic;
+    StateDictionary average = tensors_of(*average_);
+    for (const auto& [name, tensor] : tensors_of(*module_)) {
+      Tensor& mean = average.at(name);
+      if (mean.is_floating_point()) {
+        mean.lerp_(tensor, share);
+      } else {
+        mean.copy_(tensor);
+      }
+    }
   }
+  void start_average() { follow(1); }
 
-  [[nodiscard]] Proposals propose(const std::vector<Sight>& sights) const {
+  [[nodiscard]] static Proposals propose(SiamRpn& network, const std::vector<Sight>& sights) {
     const auto target = [](const Sight& sight) -> const Crop& { return *sight.target; };
     const auto search = [](const Sight& sight) -> const Crop& { return sight.search; };
-    return module_->forward(stacked(sights, target_side, target), stacked(sights, search_side, search));
+    return network.forward(stacked(sights, target_side, target), stacked(sights, search_side, search));
   }
 
   static std::vector<Box> last_boxes(const std::vector<Sight>& sights) {
@@ -188,6 +221,7 @@ class Network : public SiameseNetwork {
   }
 
   std::shared_ptr<SiamRpn> module_;
+  std::shared_ptr<SiamRpn> average_;
   std::unique_ptr<torch::optim::Adam> adam_;
 };
 
