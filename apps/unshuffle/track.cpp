@@ -74,7 +74,7 @@ Frames run_siamese(const tracking::Detections& video, pixels::SiameseNetwork& ne
 std::string drawing_of(const TrackCommand& command, const std::string& name) {
   if (command.tracker.sequences.size() == 1) return command.draw;
   const std::filesystem::path given(command.draw);
-  if (!given.has_extension()) return (given / name).string();
+  if (given.extension() != ".mp4" && given.extension() != ".avi") return (given / name).string();
   return (given.parent_path() / (given.stem().string() + "-" + name + given.extension().string())).string();
 }
 

@@ -25,27 +25,35 @@ cv::Scalar color_of(long id) {
   return bgr.at<cv::Vec3b>(0, 0);
 }
 
+cv::Point corner_of(const tracking::Box& box) { return {int(std::lround(box.left)), int(std::lround(box.top))}; }
+
 void draw_box(cv::Mat& canvas, const tracking::LabelledBox& labelled) {
+  const tracking::Box& box = labelled.box;
+  const cv::Point end(int(std::lround(box.left + box.width)), int(std::lround(box.top + box.height)));
+  cv::rectangle(canvas, corner_of(box), end, color_of(labelled.id), 2, cv::LINE_AA);
+}
+
+void draw_id(cv::Mat& canvas, const tracking::LabelledBox& labelled) {
   constexpr int face = cv::FONT_HERSHEY_SIMPLEX;
   constexpr double size = 0.45;
-  const tracking::Box& box = labelled.box;
   const cv::Scalar color = color_of(labelled.id);
-  const cv::Point corner(int(std::lround(box.left)), int(std::lround(box.top)));
-  cv::rectangle(canvas, corner, {int(std::lround(box.left + box.width)), int(std::lround(box.top + box.height))}, color,
-                2, cv::LINE_AA);
+  const double brightness = 0.11 * color[0] + 0.59 * color[1] + 0.3 * color[2];
+  const cv::Point corner = corner_of(labelled.box);
   const std::string text = std::to_string(labelled.id);
   int baseline = 0;
   const cv::Size room = cv::getTextSize(text, face, size, 1, &baseline);
   // Above the box, or inside where the picture ends.
   const int bottom = corner.y - room.height - 6 >= 0 ? corner.y : corner.y + room.height + 6;
   cv::rectangle(canvas, {corner.x, bottom - room.height - 6}, {corner.x + room.width + 6, bottom}, color, cv::FILLED);
-  cv::putText(canvas, text, {corner.x + 3, bottom - 3}, face, size, {255, 255, 255}, 1, cv::LINE_AA);
+  cv::putText(canvas, text, {corner.x + 3, bottom - 3}, face, size, cv::Scalar::all(brightness > 128 ? 0 : 255), 1,
+              cv::LINE_AA);
 }
 
 cv::Mat drawn(const Picture& picture, const std::vector<tracking::LabelledBox>& boxes) {
   cv::Mat canvas(picture.height, picture.width, CV_8UC3);
   std::copy(picture.values.begin(), picture.values.end(), canvas.data);
   for (const tracking::LabelledBox& box : boxes) draw_box(canvas, box);
+  for (const tracking::LabelledBox& box : boxes) draw_id(canvas, box);  // No box runs through an id.
   return canvas;
 }
 
