@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the Debian packages the build needs, and nothing when all of them are there. --all: also those that some tests
-# want and are skipped without.
+# Installs the Debian packages the build needs, and nothing when all of them are there. --all: also those of optional
+# components (the Siamese model, drawing), and those that some tests want and are skipped without.
 set -euo pipefail
 
 packages=(
@@ -10,6 +10,7 @@ packages=(
   libgtest-dev libbenchmark-dev
 )
 if [ "${1:-}" = --all ]; then
+  packages+=(libtorch-dev libopencv-imgproc-dev libopencv-imgcodecs-dev libopencv-videoio-dev)
   packages+=(python3-torch chromium man-db)
 fi
 

@@ -10,6 +10,7 @@
 #include "shell.hpp"
 #include "unshuffle/cytometry/compensation.hpp"
 #include "unshuffle/cytometry/fcs.hpp"
+#include "unshuffle/pixels/component.hpp"
 #include "unshuffle/version.hpp"
 
 namespace unshuffle::app {
@@ -57,6 +58,17 @@ int run_on_file(const InfoCommand& command) {
   return 0;
 }
 
+/// What each optional component is good for, or what to do to have it.
+nlohmann::ordered_json components() {
+  nlohmann::ordered_json list;
+  for (const pixels::Component& component : {pixels::torch_component, pixels::opencv_component}) {
+    list[component.name] = pixels::find_module(component).empty()
+                               ? fmt::format("missing; for {}, {}", component.purpose, component.remedy)
+                               : component.purpose;
+  }
+  return list;
+}
+
 int run(bool json) {
   const std::string eigen = fmt::format("{}.{}.{}", EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION, EIGEN_MINOR_VERSION);
   const nlohmann::ordered_json info{
@@ -68,6 +80,7 @@ int run(bool json) {
       {"cpu_features", Eigen::SimdInstructionSetsInUse()},
       {"eigen", eigen},
       {"compiler", __VERSION__},
+      {"components", components()},
   };
   if (json) {
     fmt::print("{}\n", info.dump(2));
@@ -76,6 +89,10 @@ int run(bool json) {
   for (const auto& [key, value] : info.items()) {
     std::string text = value.is_string() ? value.get<std::string>() : value.dump();
     if (value.is_array()) text = fmt::format("{}", fmt::join(value.get<std::vector<std::string>>(), ", "));
+    if (value.is_object()) {
+      for (const auto& [name, state] : value.items()) fmt::print("{:<14}{}\n", name, state.get<std::string>());
+      continue;
+    }
     fmt::print("{:<14}{}\n", key, text);
   }
   return 0;
@@ -96,7 +113,8 @@ Command add_info(CLI::App& root) {
   app->add_option("--describe", command->describe,
                   "Print the command line itself: as a manual page, or as completions for a shell to read.")
       ->check(CLI::IsMember({"man", "bash", "zsh"}));
-  app->footer("Examples:\n  unshuffle info --json\n  unshuffle info cells.fcs\n  source <(unshuffle info --describe bash)");
+  app->footer(
+      "Examples:\n  unshuffle info --json\n  unshuffle info cells.fcs\n  source <(unshuffle info --describe bash)");
   return {app, [command, &root] {
             if (!command->describe.empty()) return describe_commands(root, command->describe);
             return command->file.empty() ? run(command->json) : run_on_file(*command);

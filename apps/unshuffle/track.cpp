@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <memory>
 
 #include "commands.hpp"
@@ -11,6 +12,7 @@
 #include "tracker_options.hpp"
 #include "unshuffle/data/output_file.hpp"
 #include "unshuffle/error.hpp"
+#include "unshuffle/pixels/siamese.hpp"
 #include "unshuffle/tracking/model_file.hpp"
 #include "unshuffle/tracking/sort.hpp"
 
@@ -26,6 +28,7 @@ struct TrackCommand {
   std::string model = "constant-velocity";
   std::string camera = "auto";
   std::string out;
+  std::string draw;
   bool adapt = false;
   bool quiet = false;
   int threads = 0;
@@ -37,18 +40,8 @@ tracking::SortOptions to_sort_options(const TrackerCommand& tracker) {
   if (tracker.least_overlap_given->count() > 0) options.least_overlap = tracker.options.least_overlap;
   if (tracker.death_given->count() > 0) options.longest_absence = tracker.options.longest_absence;
   if (tracker.birth_wait_given->count() > 0) options.least_hits = tracker.options.birth_wait;
+  options.least_confidence = tracker.options.least_confidence;
   return options;
-}
-
-Frames run_sort(const tracking::Detections& video, const TrackCommand& command) {
-  tracking::Sort sort(to_sort_options(command.tracker));
-  Frames frames;
-  for (const auto& detections : video.frames) {
-    std::vector<tracking::Detection> used = detections;
-    std::erase_if(used, [&](const auto& d) { return d.confidence < command.tracker.options.least_confidence; });
-    frames.push_back(sort.step(used));
-  }
-  return frames;
 }
 
 Frames run_motion(const tracking::Detections& video, const tracking::SavedModel& saved, const TrackCommand& command) {
@@ -69,6 +62,41 @@ Frames run_motion(const tracking::Detections& video, const tracking::SavedModel&
   return tracking::track(video, model, options);
 }
 
+Frames run_siamese(const tracking::Detections& video, pixels::SiameseNetwork& network, const TrackCommand& command) {
+  tracking::TrackerOptions options = to_tracker_options(command.tracker);
+  options.camera = command.camera == "on";  // Pictures show the camera's motion by themselves.
+  pixels::Film film(pixels::picture_files(), video.info);
+  return tracking::track(video, tracking::MotionModel::constant_velocity(), options,
+                         std::make_shared<pixels::SiameseEyes>(network, film));
+}
+
+/// What --draw names for one video, or for each of several: a folder, or a video when it ends in .mp4 or .avi.
+std::string drawing_of(const TrackCommand& command, const std::string& name) {
+  if (command.tracker.sequences.size() == 1) return command.draw;
+  const std::filesystem::path given(command.draw);
+  if (given.extension() != ".mp4" && given.extension() != ".avi") return (given / name).string();
+  return (given.parent_path() / (given.stem().string() + "-" + name + given.extension().string())).string();
+}
+
+using Method = std::function<Frames(const tracking::Detections&)>;
+
+Method method_of(const TrackCommand& command) {
+  if (command.kind == "sort") {
+    return [options = to_sort_options(command.tracker)](const auto& video) {
+      return tracking::track_by_sort(video, options);
+    };
+  }
+  if (pixels::is_state_dictionary(command.model)) {
+    if (command.adapt)
+      throw InvalidInput("--adapt trains motion models only; train-tracker --model siamese trains others");
+    const std::shared_ptr<pixels::SiameseNetwork> network = pixels::load_network(command.model, 0);
+    return [network, &command](const auto& video) { return run_siamese(video, *network, command); };
+  }
+  return [saved = tracking::load_model(command.model), &command](const auto& video) {
+    return run_motion(video, saved, command);
+  };
+}
+
 int run(const TrackCommand& command) {
   if (command.threads < 0) throw InvalidInput(fmt::format("--threads = {} must be at least 0", command.threads));
   const bool sort = command.kind == "sort";
@@ -82,8 +110,12 @@ int run(const TrackCommand& command) {
     tracking::validate(command.training);
   }
   use_threads(command.threads);
-  const auto saved = tracking::load_model(sort ? "identity" : command.model);
+  const Method method = method_of(command);
   const auto videos = load_videos(command.tracker.sequences, command.quiet);
+  if (!command.draw.empty()) {
+    (void)pixels::picture_files();  // Fails now when it would fail after tracking.
+    for (const tracking::Detections& video : videos) tracking::require_pictures(video.info);
+  }
   std::error_code failure;
   std::filesystem::create_directories(command.out, failure);
   if (failure) throw SystemFailure(fmt::format("{}: cannot be made: {}", command.out, failure.message()));
@@ -91,9 +123,11 @@ int run(const TrackCommand& command) {
     const std::string path = (std::filesystem::path(command.out) / (video.info.name + ".txt")).string();
     require_writable(path);
     const auto begin = std::chrono::steady_clock::now();
-    const Frames frames = sort ? run_sort(video, command) : run_motion(video, saved, command);
+    const Frames frames = method(video);
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
     write_whole_file(path, tracking::to_mot(frames));
+    const std::string drawing = command.draw.empty() ? "" : drawing_of(command, video.info.name);
+    if (!drawing.empty()) pixels::draw_tracks(video.info, frames, drawing);
     if (command.quiet) continue;
     std::size_t boxes = 0;
     long last_id = 0;
@@ -103,6 +137,7 @@ int run(const TrackCommand& command) {
     }
     fmt::print("{}: {} frames, {} boxes, ids up to {}, {:.0f} frames/s\nWrote {}\n", video.info.name, frames.size(),
                boxes, last_id, double(frames.size()) / std::max(taken.count(), 1e-9), path);
+    if (!drawing.empty()) fmt::print("Drew {}\n", drawing);
   }
   return 0;
 }
@@ -117,7 +152,9 @@ Command add_track(CLI::App& root) {
       ->check(CLI::IsMember({"motion", "sort"}))
       ->capture_default_str();
   command->model_given =
-      app->add_option("--model", command->model, "identity, constant-velocity, or a file written by train-tracker.")
+      app->add_option("--model", command->model,
+                      "identity, constant-velocity, or a file written by train-tracker; a Siamese model looks at the "
+                      "sequence's frames.")
           ->capture_default_str();
   app->add_flag("--adapt", command->adapt, "First train the model on each very video; needs no labels.");
   app->add_option("--camera", command->camera,
@@ -129,6 +166,10 @@ Command add_track(CLI::App& root) {
       ->capture_default_str();
   app->add_option("--out", command->out, "Folder for SEQUENCE.txt: frame,id,left,top,width,height,-1,-1,-1,-1.")
       ->required();
+  app->add_option(
+      "--draw", command->draw,
+      "Draw boxes with ids: a video if it ends in .mp4 or .avi, else a folder of pictures; on the sequence's "
+      "frames or, without them, on blank ones. Needs the component opencv.");
   add_training_options(*app, command->training);
   app->add_option("--threads", command->threads, "0: all. The answer does not depend on it.")->capture_default_str();
   app->add_flag("--quiet", command->quiet, "Print errors only.");
@@ -136,7 +177,7 @@ Command add_track(CLI::App& root) {
       "The options from --epochs to --seed matter with --adapt only.\n\n"
       "Example:\n"
       "  unshuffle train-tracker MOT15/train/ETH-Sunnyday --out sunnyday.json\n"
-      "  unshuffle track MOT15/train/ETH-Sunnyday --model sunnyday.json --out results\n"
+      "  unshuffle track MOT15/train/ETH-Sunnyday --model sunnyday.json --out results --draw sunnyday.mp4\n"
       "  unshuffle evaluate --gt MOT15/train --results results");
   return {app, [command] { return run(*command); }};
 }

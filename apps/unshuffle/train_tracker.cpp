@@ -1,4 +1,5 @@
-// unshuffle train-tracker: a motion model from detections alone.
+// unshuffle train-tracker: a model of where boxes go, from detections alone; of boxes here, of pixels in
+// train_siamese.cpp.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -8,6 +9,7 @@
 #include "options.hpp"
 #include "progress.hpp"
 #include "tracker_options.hpp"
+#include "train_siamese.hpp"
 #include "unshuffle/data/output_file.hpp"
 #include "unshuffle/data/table.hpp"
 #include "unshuffle/error.hpp"
@@ -16,20 +18,6 @@
 namespace unshuffle::app {
 namespace {
 
-struct TrainTrackerCommand {
-  TrackerCommand tracker;
-  tracking::TrainOptions training;
-  int hidden = 0;
-  bool no_camera = false;
-  std::string start;
-  std::string checkpoint;
-  bool resume = false;
-  std::string trace;
-  std::string out;
-  int threads = 0;
-  bool quiet = false;
-};
-
 tracking::TrainState first_state(const TrainTrackerCommand& command) {
   if (!command.start.empty()) return tracking::TrainState(tracking::load_model(command.start).model);
   tracking::MotionModel model(command.hidden);
@@ -37,28 +25,11 @@ tracking::TrainState first_state(const TrainTrackerCommand& command) {
   return tracking::TrainState(model);
 }
 
-std::string trace_csv(const tracking::TrainState& state) {
-  std::string out = "epoch,objective\n";
-  for (std::size_t at = 0; at < state.objectives.size(); ++at) {
-    out += fmt::format("{},", at + 1);
-    append_number(out, state.objectives[at]);
-    out += '\n';
-  }
-  return out;
-}
-
-int run(const TrainTrackerCommand& command) {
-  if (command.threads < 0) throw InvalidInput(fmt::format("--threads = {} must be at least 0", command.threads));
-  if (command.resume && command.checkpoint.empty())
-    throw InvalidInput("--resume needs --checkpoint FILE to go on from");
+int train_motion_model(const TrainTrackerCommand& command) {
   tracking::TrainOptions options = command.training;
   options.tracker = to_tracker_options(command.tracker);
   options.tracker.camera = !command.no_camera;
   tracking::validate(options);
-  for (const std::string& path : {command.out, command.checkpoint, command.trace}) {
-    if (!path.empty()) require_writable(path);
-  }
-  use_threads(command.threads);
   const auto videos = load_videos(command.tracker.sequences, command.quiet);
   tracking::TrainState state = first_state(command);
   const std::string mark = tracking::fingerprint(videos, options, state.model.hidden()) + ", start " + command.start;
@@ -75,7 +46,7 @@ int run(const TrainTrackerCommand& command) {
       .model = state.best, .camera = options.tracker.camera, .objective = state.objectives.back(), .trained_on = {}};
   for (const tracking::Detections& video : videos) saved.trained_on.push_back(video.info.name);
   write_whole_file(command.out, tracking::to_json(saved));
-  if (!command.trace.empty()) write_whole_file(command.trace, trace_csv(state));
+  if (!command.trace.empty()) write_whole_file(command.trace, trace_csv(state.objectives));
   if (!command.quiet) {
     fmt::print("{} epochs, objective per pair {:.4f} -> {:.4f}{}\nWrote {}\n", state.epochs(), state.objectives.front(),
                state.objectives.back(), state.settled ? "" : ", still falling", command.out);
@@ -83,30 +54,87 @@ int run(const TrainTrackerCommand& command) {
   return 0;
 }
 
+const std::vector<std::string> options_of_boxes{"--hidden", "--no-camera", "--round", "--patience"};
+const std::vector<std::string> options_of_pixels{"--width", "--frozen", "--hold-out"};
+
+int run(TrainTrackerCommand command, const CLI::App& app) {
+  if (command.threads < 0) throw InvalidInput(fmt::format("--threads = {} must be at least 0", command.threads));
+  if (command.resume && command.checkpoint.empty())
+    throw InvalidInput("--resume needs --checkpoint FILE to go on from");
+  const bool siamese = command.model == "siamese";
+  for (const std::string& option : siamese ? options_of_boxes : options_of_pixels) {
+    if (app.count(option) > 0) {
+      throw InvalidInput(fmt::format("{} has no meaning with --model {}", option, command.model));
+    }
+  }
+  for (const std::string& path : {command.out, command.checkpoint, command.trace}) {
+    if (!path.empty()) require_writable(path);
+  }
+  use_threads(command.threads);
+  if (!siamese) return train_motion_model(command);
+  if (app.count("--start") > 0 && app.count("--width") > 0) {
+    throw InvalidInput("--width has no meaning with --start: the network is as wide as its weights");
+  }
+  const pixels::SiameseTrainOptions usual;
+  if (app.count("--learning-rate") == 0) command.training.learning_rate = usual.learning_rate;
+  if (app.count("--batch") == 0) command.training.batch = usual.batch;
+  return train_siamese(command);
+}
+
 }  // namespace
+
+std::string trace_csv(const std::vector<double>& objectives) {
+  std::string out = "epoch,objective\n";
+  for (std::size_t at = 0; at < objectives.size(); ++at) {
+    out += fmt::format("{},", at + 1);
+    append_number(out, objectives[at]);
+    out += '\n';
+  }
+  return out;
+}
 
 Command add_train_tracker(CLI::App& root) {
   CLI::App* app =
       root.add_subcommand("train-tracker", "Learn how boxes move from detections alone, without identities.");
   const auto command = std::make_shared<TrainTrackerCommand>();
   add_tracker_options(*app, command->tracker);
+  app->add_option("--model", command->model,
+                  "boxes: a motion model; siamese: SiamRPN on the frames, with the components torch and opencv.")
+      ->check(CLI::IsMember({"boxes", "siamese"}))
+      ->capture_default_str();
   app->add_option("--hidden", command->hidden, "tanh units beside the linear part; 0: a linear model.")
       ->capture_default_str();
   app->add_flag("--no-camera", command->no_camera, "Do not take the camera's motion away frame by frame.");
-  app->add_option("--start", command->start,
-                  "Model to begin with: identity when not given, constant-velocity, a file.");
+  app->add_option(
+      "--start", command->start,
+      "Model to begin with: identity when not given, constant-velocity, a file. siamese: a state dictionary, "
+      "as torch.save(model.state_dict(), FILE) writes it.");
+  app->add_option("--width", command->width, "siamese: channels as a share of the published network's.")
+      ->capture_default_str();
+  app->add_option("--frozen", command->frozen, "siamese: so many first convolutions of the backbone stay as they are.")
+      ->capture_default_str();
+  app->add_option("--hold-out", command->hold_out,
+                  "siamese: do not train on the last N frames of each video; with gt/gt.txt, say how well boxes are "
+                  "predicted there before and after.")
+      ->capture_default_str();
   add_training_options(*app, command->training);
+  const pixels::SiameseTrainOptions usual;
+  app->get_option("--batch")->description(fmt::format("Frames per step (siamese: {}).", usual.batch));
+  app->get_option("--learning-rate")
+      ->description(fmt::format("Of Adam (siamese: {}, divided by the number of a unit's inputs).", usual.learning_rate));
   app->add_option("--checkpoint", command->checkpoint, "Written after every epoch.");
   app->add_flag("--resume", command->resume,
                 "Go on from the checkpoint if it is there; the model is the same to the last bit.");
   app->add_option("--trace", command->trace, "CSV with the objective of every epoch.");
-  app->add_option("--out", command->out, "The model, as JSON.")->required();
-  app->add_option("--threads", command->threads, "0: all. The answer does not depend on it.")->capture_default_str();
+  app->add_option("--out", command->out, "The model: JSON, or for siamese a state dictionary.")->required();
+  app->add_option("--threads", command->threads, "0: all. A motion model does not depend on it.")
+      ->capture_default_str();
   app->add_flag("--quiet", command->quiet, "Print errors only.");
   app->footer(
-      "Example:\n"
-      "  unshuffle train-tracker MOT17/train/MOT17-05-FRCNN --out model.json --checkpoint model.checkpoint --resume");
-  return {app, [command] { return run(*command); }};
+      "Examples:\n"
+      "  unshuffle train-tracker MOT17/train/MOT17-05-FRCNN --out model.json --checkpoint model.checkpoint --resume\n"
+      "  unshuffle train-tracker MOT15/train/TUD-Campus --model siamese --hold-out 20 --out siamese.pt");
+  return {app, [command, app] { return run(*command, *app); }};
 }
 
 }  // namespace unshuffle::app

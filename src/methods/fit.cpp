@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 #include <omp.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 
+#include "fit/peak_memory.hpp"
 #include "methods/method.hpp"
 #include "unshuffle/error.hpp"
 
@@ -54,12 +54,6 @@ Fit::Status status_of(const Evaluation& last, const Estimate& estimate) {
   if (estimate.stopped) return Fit::Status::stopped;
   if (estimate.solves_transport && !last.converged) return Fit::Status::inner_not_converged;
   return estimate.candidates.front().converged ? Fit::Status::converged : Fit::Status::outer_not_converged;
-}
-
-double peak_memory_mb() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
 /// Share of the responses' mass that the plan keeps on rows of their own, at most all of each row.

@@ -121,8 +121,10 @@ std::string detections_path(const std::filesystem::path& folder) {
   return (!std::filesystem::exists(usual) && std::filesystem::exists(flat) ? flat : usual).string();
 }
 
-double positive_setting(const std::map<std::string, std::pair<std::string, long>, std::less<>>& settings,
-                        const std::string& key, const std::string& path) {
+/// Values and line numbers by key.
+using Settings = std::map<std::string, std::pair<std::string, long>, std::less<>>;
+
+double positive_setting(const Settings& settings, const std::string& key, const std::string& path) {
   const auto found = settings.find(key);
   if (found == settings.end()) return 0;
   const auto& [text, line] = found->second;
@@ -134,12 +136,24 @@ double positive_setting(const std::map<std::string, std::pair<std::string, long>
   return value;
 }
 
+std::string setting_or(const Settings& settings, const std::string& key, const std::string& usual) {
+  const auto found = settings.find(key);
+  return found == settings.end() ? usual : found->second.first;
+}
+
+void find_pictures(SequenceInfo& info, const std::filesystem::path& folder, const Settings& settings) {
+  const auto pictures = folder / setting_or(settings, "imDir", "img1");
+  if (!std::filesystem::is_directory(pictures)) return;
+  info.pictures = pictures.string();
+  info.picture_extension = setting_or(settings, "imExt", ".jpg");
+}
+
 }  // namespace
 
 bool has_sequence_info(const std::string& folder) { return std::filesystem::exists(info_path(folder)); }
 
 SequenceInfo read_sequence_info(const std::string& path) {
-  std::map<std::string, std::pair<std::string, long>, std::less<>> settings;
+  Settings settings;
   const std::string content = read_file(path);
   for_each_line(content, [&](std::string_view line, long number) {
     if (line.starts_with('[') || line.starts_with(';') || line.starts_with('#')) return;
@@ -150,8 +164,8 @@ SequenceInfo read_sequence_info(const std::string& path) {
     settings[std::string(trimmed(line.substr(0, equals)))] = {std::string(trimmed(line.substr(equals + 1))), number};
   });
   SequenceInfo info;
-  const auto name = settings.find("name");
-  info.name = name != settings.end() ? name->second.first : name_of_folder(std::filesystem::path(path).parent_path());
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  info.name = setting_or(settings, "name", name_of_folder(folder));
   const double length = positive_setting(settings, "seqLength", path);
   if (length < 1 || length > most_frames || length != std::floor(length)) {
     throw BadData(fmt::format("{}: seqLength = {} must be a whole number of frames, at least 1", path, length));
@@ -160,6 +174,7 @@ SequenceInfo read_sequence_info(const std::string& path) {
   info.frame_rate = positive_setting(settings, "frameRate", path);
   info.width = positive_setting(settings, "imWidth", path);
   info.height = positive_setting(settings, "imHeight", path);
+  find_pictures(info, folder, settings);
   return info;
 }
 
@@ -167,7 +182,21 @@ SequenceInfo info_of_folder(const std::string& folder) {
   if (has_sequence_info(folder)) return read_sequence_info(info_path(folder));
   SequenceInfo info;
   info.name = name_of_folder(folder);
+  find_pictures(info, folder, {});
   return info;
+}
+
+std::string picture_path(const SequenceInfo& info, int frame) {
+  return (std::filesystem::path(info.pictures) / fmt::format("{:06}{}", frame, info.picture_extension)).string();
+}
+
+void require_pictures(const SequenceInfo& info) {
+  if (info.pictures.empty()) return;
+  for (int frame = 1; frame <= info.length; ++frame) {
+    const std::string path = picture_path(info, frame);
+    if (std::filesystem::exists(path)) continue;
+    throw BadData(fmt::format("{}: is missing; the sequence has frames 1 to {}", path, info.length));
+  }
 }
 
 Detections read_detections(const std::string& folder) {

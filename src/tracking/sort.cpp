@@ -1,7 +1,9 @@
 #include "unshuffle/tracking/sort.hpp"
 
 #include <Eigen/LU>
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "tracking/pairing.hpp"
 #include "tracking/require.hpp"
@@ -27,6 +29,7 @@ void validate(const SortOptions& options) {
           "from 0 to 1");
   require(options.longest_absence >= 0, "longest_absence", options.longest_absence, "at least 0");
   require(options.least_hits >= 0, "least_hits", options.least_hits, "at least 0");
+  require(!std::isnan(options.least_confidence), "least_confidence", options.least_confidence, "a number");
 }
 
 Sort::Sort(SortOptions options) : options_(options) { validate(options_); }
@@ -59,8 +62,11 @@ void Sort::update(Track& track, const Box& box) {
   ++track.streak;
 }
 
-std::vector<LabelledBox> Sort::step(const std::vector<Detection>& detections) {
+std::vector<LabelledBox> Sort::step(const std::vector<Detection>& all) {
   ++frame_;
+  std::vector<Detection> detections;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(detections),
+               [&](const Detection& detection) { return detection.confidence >= options_.least_confidence; });
   for (Track& track : tracks_) predict(track);
   std::vector<Edge> edges;
   for (std::size_t i = 0; i < tracks_.size(); ++i) {
@@ -90,6 +96,13 @@ std::vector<LabelledBox> Sort::step(const std::vector<Detection>& detections) {
   }
   std::erase_if(tracks_, [&](const Track& track) { return track.absence > options_.longest_absence; });
   return shown;
+}
+
+std::vector<std::vector<LabelledBox>> track_by_sort(const Detections& detections, const SortOptions& options) {
+  Sort sort(options);
+  std::vector<std::vector<LabelledBox>> frames;
+  for (const auto& frame : detections.frames) frames.push_back(sort.step(frame));
+  return frames;
 }
 
 }  // namespace unshuffle::tracking

@@ -49,8 +49,8 @@ void validate(const TrackerOptions& options) {
   validate(options.camera_options);
 }
 
-Tracker::Tracker(MotionModel model, Image image, TrackerOptions options)
-    : model_(std::move(model)), image_(image), options_(options) {
+Tracker::Tracker(MotionModel model, Image image, TrackerOptions options, std::shared_ptr<Appearance> appearance)
+    : model_(std::move(model)), image_(image), options_(options), appearance_(std::move(appearance)) {
   validate(options_);
   require(image.width > 0 && image.height > 0, "image width", image.width, "> 0, and the height too");
 }
@@ -61,6 +61,7 @@ std::vector<LabelledBox> Tracker::step(const std::vector<Detection>& detections)
   std::copy_if(detections.begin(), detections.end(), std::back_inserter(used),
                [&](const Detection& detection) { return detection.confidence >= options_.least_confidence; });
   predict();
+  look();
   follow_camera(used);
   associate(used);
   begin_tracks(used);
@@ -82,6 +83,21 @@ void Tracker::predict() {
     track.state.box = moved(track.state.box, motion);
     track.state.last = motion;  // Until a detection says better; a lost track must not repeat an old jitter.
   }
+}
+
+void Tracker::look() {
+  if (!appearance_) return;
+  std::vector<Sighting> sightings;
+  std::vector<Track*> seen;
+  for (Track& track : tracks_) {
+    if (track.absence > 1) continue;
+    const auto& [first_frame, first] = track.history.front();
+    sightings.push_back({.first_frame = first_frame, .first = first, .last = track.history.back().second});
+    seen.push_back(&track);
+  }
+  if (seen.empty()) return;
+  const std::vector<Box> found = appearance_->find(frame_, sightings);
+  for (std::size_t at = 0; at < seen.size(); ++at) seen[at]->state.box = found[at];
 }
 
 void Tracker::follow_camera(const std::vector<Detection>& detections) {
@@ -227,8 +243,8 @@ std::vector<std::vector<LabelledBox>> Tracker::results() const {
 }
 
 std::vector<std::vector<LabelledBox>> track(const Detections& detections, const MotionModel& model,
-                                            const TrackerOptions& options) {
-  Tracker tracker(model, {detections.info.width, detections.info.height}, options);
+                                            const TrackerOptions& options, std::shared_ptr<Appearance> appearance) {
+  Tracker tracker(model, {detections.info.width, detections.info.height}, options, std::move(appearance));
   for (const auto& frame : detections.frames) tracker.step(frame);
   return tracker.results();
 }

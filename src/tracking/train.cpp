@@ -8,7 +8,7 @@
 #include "fit/random.hpp"
 #include "tracking/box_cost.hpp"
 #include "tracking/require.hpp"
-#include "unshuffle/transport/solver.hpp"
+#include "tracking/transport_loss.hpp"
 
 namespace unshuffle::tracking {
 namespace {
@@ -28,32 +28,15 @@ Motion motion_slope(const Prediction& track, const Box& moved_box, const Eigen::
           -box_slope(0) * w / 2 - box_slope(1) * h / 2 + box_slope(2) * w + box_slope(3) * h};
 }
 
-/// d<C,Γ*>/dC for lost links, the known pairs otherwise; both scaled to min(n, m) pairs.
-struct Weighted {
-  double value;
-  Matrix weights;
-};
-
-Weighted lost_links(const Matrix& cost, const TrainOptions& options) {
-  transport::SolverOptions solving{.epsilon = options.epsilon, .relative = false};
-  if (options.unmatched > 0) {
-    solving.rows = solving.columns = transport::Ball{.spread = options.unmatched / (1 - options.unmatched)};
-  }
-  solving.tolerance = 1e-7;
-  transport::Solver solver(solving);
-  const transport::Plan plan = solver.solve(cost);
+// Both are scaled to min(n, m) pairs.
+TransportLoss lost_links(const Matrix& cost, const TrainOptions& options) {
+  const TransportLoss loss = transport_loss(cost, relaxed_marginals(options.epsilon, options.unmatched));
   const auto pairs = double(std::min(cost.rows(), cost.cols()));
-  // All costs raised by one raise <C,Γ*> by one, so the weights sum to one. Where they do not, the adjoint system was
-  // singular to working accuracy (a row on the edge of being given up), and the plan itself, the gradient of the
-  // entropic value, stands in.
-  const Matrix weights = solver.weights(plan);
-  constexpr double largest = 10;
-  const bool sound = std::abs(weights.sum() - 1) < 1e-3 && weights.cwiseAbs().sum() < largest;
-  return {pairs * plan.transport_cost, pairs * (sound ? weights : plan.coupling)};
+  return {pairs * loss.value, pairs * loss.weights};
 }
 
-Weighted known_links(const Matrix& cost, const std::vector<Index>& links) {
-  Weighted known{0, Matrix::Zero(cost.rows(), cost.cols())};
+TransportLoss known_links(const Matrix& cost, const std::vector<Index>& links) {
+  TransportLoss known{0, Matrix::Zero(cost.rows(), cost.cols())};
   for (Index j = 0; j < cost.cols(); ++j) {
     const Index i = links[std::size_t(j)];
     if (i < 0) continue;
@@ -110,7 +93,7 @@ FrameLoss frame_loss(const TrainFrame& frame, const MotionModel& model, const Tr
   const Matrix cost = Matrix::NullaryExpr(rows, columns, [&](Index i, Index j) {
     return box_cost(boxes[std::size_t(j)], frame.detections[std::size_t(i)], frame.diagonal);
   });
-  const Weighted weighted = frame.links.empty() ? lost_links(cost, options) : known_links(cost, frame.links);
+  const TransportLoss weighted = frame.links.empty() ? lost_links(cost, options) : known_links(cost, frame.links);
   loss.value = weighted.value;
   loss.pairs = double(std::min(rows, columns));
   for (Index j = 0; j < columns; ++j) {

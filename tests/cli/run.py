@@ -305,7 +305,7 @@ class Success(Case):
 
     def test_info_and_help_teach(self):
         self.assertIn("version", self.succeed("info"))
-        json.loads(self.succeed("info", "--json"))
+        self.assertEqual(set(json.loads(self.succeed("info", "--json"))["components"]), {"torch", "opencv"})
         self.assertIn("Exit codes", self.succeed("--help"))
         for command in "fit predict match simulate gradient gate info".split():
             self.assertIn("Example", self.succeed(command, "--help"))
@@ -666,6 +666,12 @@ class GivenUpRows(Case):
                      "--robust", "--unmatched", "0.02")
 
 
+def components():
+    """Names of the optional components that are here."""
+    listed = json.loads(run("info", "--json").stdout)["components"]
+    return {name for name, state in listed.items() if not state.startswith("missing")}
+
+
 class Tracking(Case):
     def make_video(self, name="Walk", frames=25, people=3):
         """People who walk at constant speed, each detected in every frame; the truth has the detections' boxes."""
@@ -682,6 +688,72 @@ class Tracking(Case):
         self.write(f"{name}/det/det.txt", "".join(reversed(detections)))
         self.write(f"{name}/gt/gt.txt", "".join(truth))
         return name
+
+    def make_film(self, name="Film", frames=8):
+        """A dark square that walks over a lighter ground, in pictures of 160 x 120 pixels."""
+        os.makedirs(self.path(f"{name}/det"))
+        os.makedirs(self.path(f"{name}/gt"))
+        os.makedirs(self.path(f"{name}/img1"))
+        self.write(f"{name}/seqinfo.ini", f"[Sequence]\nname={name}\nimExt=.ppm\nframeRate=10\nseqLength={frames}\n"
+                                          "imWidth=160\nimHeight=120\n")
+        boxes = []
+        for frame in range(1, frames + 1):
+            left = 40 + 3 * frame
+            boxes.append(f"{frame},1,{left},30,24,48,1,-1,-1,-1\n")
+            inside = lambda x, y: left <= x < left + 24 and 30 <= y < 78
+            pixels = bytes(40 if inside(x, y) else 150 + (x * 7 + y * 13) % 50
+                           for y in range(120) for x in range(160) for _ in range(3))
+            with open(self.path(f"{name}/img1/{frame:06}.ppm"), "wb") as file:
+                file.write(b"P6 160 120 255\n" + pixels)
+        self.write(f"{name}/det/det.txt", "".join(boxes))
+        self.write(f"{name}/gt/gt.txt", "".join(boxes))
+        return name
+
+    def test_drawing_gives_a_picture_of_every_frame_or_a_video(self):
+        self.make_video()
+        if "opencv" not in components():
+            self.refuse(2, "track", "Walk", "--out", "r", "--draw", "drawn", says="libopencv-imgcodecs-dev")
+            self.skipTest("the component opencv is not here; what is said about it was checked")
+        self.make_film()
+        out = self.succeed("track", "Walk", "Film", "--out", "results", "--draw", "drawn")
+        self.assertIn("Drew drawn/Film", out)
+        self.assertEqual(sorted(os.listdir(self.path("drawn/Walk"))), [f"{frame:06}.jpg" for frame in range(1, 26)])
+        self.assertEqual(len(os.listdir(self.path("drawn/Film"))), 8)
+        self.succeed("track", "Walk", "--out", "results", "--draw", "walk.mp4")
+        self.assertGreater(os.path.getsize(self.path("walk.mp4")), 1000)
+        self.assertNotIn("unfinished-walk.mp4", os.listdir(self.path(".")))
+        os.remove(self.path("Film/img1/000003.ppm"))
+        self.refuse(3, "track", "Film", "--out", "r", "--draw", "d", says="000003.ppm: is missing")
+        self.write("Film/img1/000003.ppm", "no picture")
+        self.assertEqual(self.run_here("track", "Film", "--out", "r", "--draw", "f.mp4").returncode, 3)
+        self.assertFalse(os.path.exists(self.path("f.mp4")))
+
+    def test_a_siamese_model_learns_from_pictures_and_tracks(self):
+        self.make_film()
+        small = ["train-tracker", "Film", "--model", "siamese", "--width", 0.02, "--birth-wait", 1, "--hold-out", 3]
+        self.refuse(2, *small, "--out", "s.pt", "--hidden", 3, says="--hidden has no meaning with --model siamese")
+        self.refuse(2, "train-tracker", "Film", "--out", "s.json", "--width", 0.5, says="--width has no meaning with --model boxes")
+        for name, package in ("torch", "libtorch-dev"), ("opencv", "libopencv-imgcodecs-dev"):
+            if name not in components():
+                self.refuse(2, *small, "--out", "s.pt", says=package)
+                self.skipTest(f"the component {name} is not here; what is said about it was checked")
+        out = self.succeed(*small, "--epochs", 2, "--out", "whole.pt", "--trace", "trace.csv")
+        self.assertRegex(out, r"Held out, 2 predictions: IoU with the truth 0\.\d+ untrained -> 0\.\d+ trained")
+        self.assertEqual(len(read_rows(self.path("trace.csv"))), 2)
+        again = ["--out", "part.pt", "--checkpoint", "c", "--resume"]
+        self.succeed(*small, "--epochs", 1, *again)
+        self.succeed(*small, "--epochs", 2, *again)
+        with open(self.path("whole.pt"), "rb") as whole, open(self.path("part.pt"), "rb") as part:
+            self.assertEqual(whole.read(), part.read())
+        self.refuse(3, *small, "--seed", 9, *again, says="c: was written for other videos or options")
+        self.succeed("track", "Film", "--model", "whole.pt", "--birth-wait", 1, "--out", "results")
+        with open(self.path("results/Film.txt")) as results:
+            self.assertEqual(len(results.readlines()), 8)
+        self.refuse(2, "track", "Film", "--model", "whole.pt", "--adapt", "--out", "r", says="--adapt")
+        self.make_video()
+        self.refuse(3, "track", "Walk", "--model", "whole.pt", "--out", "r", says="Walk: has no folder img1", creates=["r"])
+        self.write("broken.pt", "PK rubbish")
+        self.refuse(3, "track", "Film", "--model", "broken.pt", "--out", "s", says="broken.pt: cannot be read")
 
     def test_the_tracking_table_of_the_paper(self):
         self.make_video("a/Walk")

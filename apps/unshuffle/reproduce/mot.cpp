@@ -14,8 +14,6 @@
 namespace unshuffle::app {
 namespace {
 
-using Frames = std::vector<std::vector<tracking::LabelledBox>>;
-
 const std::string trained = "ROBOT-trained + camera";
 const std::vector<std::string> methods{"SORT", "identity", "constant velocity", trained, "trained with true links"};
 const std::vector<std::string> quantities{"MOTA", "MOTP", "IDF1", "HOTA", "MT", "ML", "FP", "FN", "IDS", "frames/s"};
@@ -59,13 +57,6 @@ std::vector<Video> read_videos(const Settings& settings) {
   return videos;
 }
 
-Frames sorted(const tracking::Detections& video) {
-  tracking::Sort sort;
-  Frames frames;
-  for (const auto& detections : video.frames) frames.push_back(sort.step(detections));
-  return frames;
-}
-
 tracking::MotionModel model_of(const std::string& method, const Video& video, std::uint64_t seed) {
   if (method == "constant velocity") return tracking::MotionModel::constant_velocity();
   tracking::TrainOptions options;
@@ -88,7 +79,7 @@ Outcome run_method(const std::string& method, const Video& video, std::uint64_t 
   const tracking::MotionModel model = method == "SORT" ? tracking::MotionModel() : model_of(method, video, seed);
   const auto begin = std::chrono::steady_clock::now();
   tracking::Labels results;
-  results.frames = method == "SORT" ? sorted(video.detections) : tracking::track(video.detections, model, options);
+  results.frames = method == "SORT" ? tracking::track_by_sort(video.detections) : tracking::track(video.detections, model, options);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
   return {tracking::evaluate(video.truth, results, tracking::benchmark_of(video.name(), video.truth)), taken.count()};
 }

@@ -1,4 +1,4 @@
-// MOTChallenge folders: SEQ/seqinfo.ini, SEQ/det/det.txt, SEQ/gt/gt.txt, and result files.
+// MOTChallenge folders: SEQ/seqinfo.ini, SEQ/det/det.txt, SEQ/gt/gt.txt, pictures in SEQ/img1, and result files.
 //
 // A line is frame,id,left,top,width,height[,confidence[,class or x[,visibility or y[,z]]]], frames counted from 1, in
 // any order. Columns that a file leaves out count as confidence 1 and class 1.
@@ -17,7 +17,15 @@ struct SequenceInfo {
   double frame_rate = 0;  ///< 0: not known.
   double width = 0;       ///< Of the image, in pixels.
   double height = 0;
+  std::string pictures;           ///< Folder with the frames; empty when there is none.
+  std::string picture_extension;  ///< With its dot.
 };
+
+/// Where a frame's picture is: six digits, counted from 1.
+[[nodiscard]] std::string picture_path(const SequenceInfo& info, int frame);
+
+/// Throws BadData naming the first of the sequence's pictures that is missing; nothing to do without a folder of them.
+void require_pictures(const SequenceInfo& info);
 
 struct Detection {
   Box box;

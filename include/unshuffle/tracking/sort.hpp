@@ -2,6 +2,7 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <limits>
 #include <vector>
 
 #include "unshuffle/tracking/sequence.hpp"
@@ -12,6 +13,7 @@ struct SortOptions {
   double least_overlap = 0.3;  ///< A track and a detection that overlap less are never matched.
   int longest_absence = 1;     ///< Frames a track may go without a detection before it ends.
   int least_hits = 3;          ///< Detections in a row before a track is shown; waived in the first frames.
+  double least_confidence = -std::numeric_limits<double>::infinity();  ///< Detections below it are not used.
 };
 
 /// Throws InvalidInput naming the option, its value and what was expected.
@@ -43,5 +45,9 @@ class Sort {
   long last_id_ = 0;
   int frame_ = 0;
 };
+
+/// A whole sequence at once.
+[[nodiscard]] std::vector<std::vector<LabelledBox>> track_by_sort(const Detections& detections,
+                                                                  const SortOptions& options = {});
 
 }  // namespace unshuffle::tracking

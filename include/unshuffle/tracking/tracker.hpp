@@ -2,6 +2,7 @@
 #pragma once
 
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -41,9 +42,25 @@ struct Prediction {
   Eigen::Vector2d camera = Eigen::Vector2d::Zero();  ///< The camera's shift at its place, in pixels.
 };
 
+/// A live track that had a detection in the frame before.
+struct Sighting {
+  int first_frame = 0;
+  Box first;  ///< In its first frame.
+  Box last;   ///< In the frame before.
+};
+
+/// A model that looks at pictures.
+class Appearance {
+ public:
+  virtual ~Appearance() = default;
+  /// Where the tracks are in this frame, one box each.
+  virtual std::vector<Box> find(int frame, const std::vector<Sighting>& sightings) = 0;
+};
+
 class Tracker {
  public:
-  Tracker(MotionModel model, Image image, TrackerOptions options = {});
+  /// With an appearance model the motion model moves only those tracks that were not seen in the frame before.
+  Tracker(MotionModel model, Image image, TrackerOptions options = {}, std::shared_ptr<Appearance> appearance = {});
 
   /// The next frame. Returns the boxes of tracks that are certain by now; ids count from 1.
   std::vector<LabelledBox> step(const std::vector<Detection>& detections);
@@ -68,6 +85,7 @@ class Tracker {
   };
 
   void predict();
+  void look();
   void follow_camera(const std::vector<Detection>& detections);
   void associate(const std::vector<Detection>& detections);
   void match(const std::vector<std::size_t>& tracks, const std::vector<Detection>& detections, double least_overlap);
@@ -80,6 +98,7 @@ class Tracker {
   MotionModel model_;
   Image image_;
   TrackerOptions options_;
+  std::shared_ptr<Appearance> appearance_;
   std::vector<Track> tracks_;
   std::vector<Track> ended_;  ///< Certain ones only.
   std::vector<Prediction> predictions_;
@@ -91,6 +110,7 @@ class Tracker {
 
 /// A whole sequence at once.
 [[nodiscard]] std::vector<std::vector<LabelledBox>> track(const Detections& detections, const MotionModel& model,
-                                                          const TrackerOptions& options);
+                                                          const TrackerOptions& options,
+                                                          std::shared_ptr<Appearance> appearance = {});
 
 }  // namespace unshuffle::tracking

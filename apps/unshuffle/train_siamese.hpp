@@ -1,0 +1,34 @@
+// What train-tracker was asked for, and its part for --model siamese.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tracker_options.hpp"
+#include "unshuffle/pixels/siamese.hpp"
+
+namespace unshuffle::app {
+
+struct TrainTrackerCommand {
+  TrackerCommand tracker;
+  tracking::TrainOptions training;
+  std::string model = "boxes";
+  int hidden = 0;
+  bool no_camera = false;
+  double width = 0.125;
+  int frozen = pixels::SiameseShape().frozen;
+  int hold_out = 0;
+  std::string start;
+  std::string checkpoint;
+  bool resume = false;
+  std::string trace;
+  std::string out;
+  int threads = 0;
+  bool quiet = false;
+};
+
+[[nodiscard]] int train_siamese(const TrainTrackerCommand& command);
+
+[[nodiscard]] std::string trace_csv(const std::vector<double>& objectives);
+
+}  // namespace unshuffle::app

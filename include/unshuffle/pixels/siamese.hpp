@@ -1,0 +1,155 @@
+// The regression function f on pixels: SiamRPN (Li et al. 2018) finds a track's target in the next frame, and is taught
+// from detections alone.
+//
+// Everything but the network itself is here; the network is the torch component, loaded when first asked for.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "unshuffle/pixels/picture_files.hpp"
+#include "unshuffle/tracking/tracker.hpp"
+
+namespace unshuffle::pixels {
+
+/// Feature channels after conv1 ... conv5 and of the two heads. Anchors, strides and kernels never change.
+using Channels = std::array<std::int64_t, 6>;
+constexpr Channels published_channels{96, 256, 384, 384, 256, 256};
+
+/// The published numbers times `width`, rounded, at least one each. Throws InvalidInput unless 0 < width ≤ 2.
+[[nodiscard]] Channels scaled_channels(double width);
+
+struct SiameseShape {
+  Channels channels = published_channels;
+  int frozen = 3;          ///< Of the five convolutions of the backbone, so many first ones are not trained.
+  std::uint64_t seed = 1;  ///< Of the first weights.
+};
+
+/// A target to look for.
+struct Sight {
+  std::shared_ptr<const Crop> target;  ///< Around its first box, in its first frame.
+  Crop search;                         ///< Around its last box, in this frame.
+  tracking::Box last;
+};
+
+/// What links predicted boxes and detections of a frame.
+struct LinkOptions {
+  double epsilon = 0.02;   ///< Smoothing of the plan; costs are between 0 and 1.
+  double unmatched = 0.2;  ///< Share of tracks and of detections that may stay unmatched; 0: none (plain ROBOT).
+};
+
+struct Lesson {
+  std::vector<tracking::Box> boxes;  ///< Predicted.
+  double loss = 0;                   ///< <C, Γ>·min(n, m) of them.
+};
+
+class SiameseNetwork {
+ public:
+  virtual ~SiameseNetwork() = default;
+
+  /// Parameters and running statistics by name, as torch.load reads them.
+  [[nodiscard]] virtual std::string state_dictionary() const = 0;
+
+  /// Sets the running statistics of batch normalisation, which are otherwise left alone, to those of these crops.
+  virtual void measure_statistics(const std::vector<Sight>& sights) = 0;
+
+  [[nodiscard]] virtual std::vector<tracking::Box> predict(const std::vector<Sight>& sights) = 0;
+
+  /// Predicts, and adds the gradient of the robust transport cost between predicted boxes and detections to those of
+  /// the frames since the last step.
+  virtual Lesson learn(const std::vector<Sight>& sights, const std::vector<tracking::Box>& detections, double diagonal,
+                       const LinkOptions& options) = 0;
+
+  /// One step of Adam down the gradients so far. A weight among n that are added up moves by learning_rate / n, so that
+  /// what a unit gives out changes as much whether it has many inputs or one.
+  virtual void step(double learning_rate) = 0;
+
+  /// Weights and the state of Adam, to go on from bit for bit.
+  [[nodiscard]] virtual std::string checkpoint() const = 0;
+  virtual void restore(const std::string& content, const std::string& source) = 0;
+
+  [[nodiscard]] virtual std::int64_t parameter_count() const = 0;
+};
+
+/// A fresh network: drawn weights, but offsets zero and scores even, so it begins by leaving boxes about where they
+/// are. Throws InvalidInput saying what to install when the component is missing.
+[[nodiscard]] std::unique_ptr<SiameseNetwork> make_network(const SiameseShape& shape);
+
+/// The network of a state dictionary as torch.save(model.state_dict(), file) writes it: parameters by name, as wide as
+/// the tensors say. Throws BadData naming the file, the parameter and what was expected.
+[[nodiscard]] std::unique_ptr<SiameseNetwork> load_network(const std::string& path, int frozen);
+
+/// Whether a file is an archive of torch rather than a motion model in JSON.
+[[nodiscard]] bool is_state_dictionary(const std::string& path);
+
+/// The network as eyes of a tracker.
+class SiameseEyes : public tracking::Appearance {
+ public:
+  SiameseEyes(SiameseNetwork& network, Film& film) : network_(network), film_(film) {}
+  std::vector<tracking::Box> find(int frame, const std::vector<tracking::Sighting>& sightings) override;
+
+ protected:
+  [[nodiscard]] std::vector<Sight> sights(int frame, const std::vector<tracking::Sighting>& sightings);
+  SiameseNetwork& network_;
+
+ private:
+  struct Target {
+    tracking::Sighting sighting;
+    std::shared_ptr<const Crop> crop;
+  };
+  Film& film_;
+  std::vector<Target> targets_;  ///< Of the last frame.
+};
+
+struct SiameseTrainOptions {
+  int epochs = 20;
+  int batch = 8;                ///< Frames per step.
+  double learning_rate = 1e-2;  ///< Of Adam.
+  int hold_out = 0;             ///< Last frames of every video that are not trained on.
+  LinkOptions links{};
+  tracking::TrackerOptions tracker{};
+};
+
+/// Throws InvalidInput naming the option, its value and what was expected.
+void validate(const SiameseTrainOptions& options);
+
+/// Running statistics from the first frame of the videos that has detections; for networks that were not loaded.
+void prepare(SiameseNetwork& network, const PictureFiles& files, const std::vector<tracking::Detections>& videos);
+
+/// One epoch: every video tracked from its first frame by the network as it is, which learns as it goes. Returns the
+/// mean loss per pair. `watch` is called after every frame with the number of frames done in this epoch.
+double train_epoch(SiameseNetwork& network, const PictureFiles& files, const std::vector<tracking::Detections>& videos,
+                   const SiameseTrainOptions& options, const std::function<void(int)>& watch = {});
+
+[[nodiscard]] int frames_per_epoch(const std::vector<tracking::Detections>& videos, const SiameseTrainOptions& options);
+
+/// How well boxes are predicted one frame ahead where the truth is known: sums, so that videos add up.
+struct Foresight {
+  double overlap = 0;   ///< Σ IoU of predicted and true box.
+  double standing = 0;  ///< The same for boxes that stay where they were.
+  int predictions = 0;
+  int frames = 0;
+  double seconds = 0;
+
+  Foresight& operator+=(const Foresight& other);
+};
+
+/// Over the last `frames` frames of a video. Every true box is looked for around its place in the frame before; the
+/// target is how it looked in the first of these frames that it is in.
+[[nodiscard]] Foresight foresight(SiameseNetwork& network, const PictureFiles& files,
+                                  const tracking::SequenceInfo& info, const tracking::Labels& truth, int frames);
+
+/// A checkpoint also remembers the objectives so far and, as text, the options and videos it belongs to.
+struct SiameseCheckpoint {
+  std::vector<double> objectives;
+  std::string network;
+};
+[[nodiscard]] std::string to_bytes(const SiameseCheckpoint& checkpoint, const std::string& belongs_to);
+[[nodiscard]] SiameseCheckpoint checkpoint_from(const std::string& bytes, const std::string& source,
+                                                const std::string& belongs_to);
+
+}  // namespace unshuffle::pixels

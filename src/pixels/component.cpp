@@ -1,0 +1,71 @@
+#include "unshuffle/pixels/component.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <string_view>
+
+#include "unshuffle/data/table.hpp"
+#include "unshuffle/error.hpp"
+#include "unshuffle/pixels/picture_files.hpp"
+#include "unshuffle/pixels/siamese.hpp"
+#include "unshuffle/version.hpp"
+
+namespace unshuffle::pixels {
+
+const Component torch_component{"torch", "unshuffle_torch.so", "the Siamese model",
+                                "install libtorch-dev and build with -DUNSHUFFLE_TORCH=ON"};
+const Component opencv_component{
+    "opencv", "unshuffle_opencv.so", "reading and drawing pictures",
+    "install libopencv-imgproc-dev, libopencv-imgcodecs-dev and libopencv-videoio-dev and build with "
+    "-DUNSHUFFLE_OPENCV=ON"};
+
+std::string find_module(const Component& component) {
+  namespace fs = std::filesystem;
+  std::error_code failure;
+  const fs::path program = fs::read_symlink("/proc/self/exe", failure).parent_path();
+  // The build folder, a prefix that may have moved, the prefix that was configured.
+  for (const fs::path& folder : {program, program / UNSHUFFLE_MODULES_FROM_PROGRAM, fs::path(UNSHUFFLE_MODULES)}) {
+    if (fs::exists(folder / component.module, failure)) return (folder / component.module).lexically_normal().string();
+  }
+  return "";
+}
+
+void* load_function(const Component& component, const char* function) {
+  const std::string path = find_module(component);
+  if (path.empty()) {
+    throw InvalidInput(fmt::format("{} needs the component {}, which is not here: {}", component.purpose,
+                                   component.name, component.remedy));
+  }
+  void* module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (module == nullptr) throw SystemFailure(fmt::format("{}: cannot be loaded: {}", path, dlerror()));
+  const auto find = [&](const char* name) {
+    void* found = dlsym(module, name);
+    if (found == nullptr) throw SystemFailure(fmt::format("{}: has no function {}", path, name));
+    return found;
+  };
+  const std::string_view built = reinterpret_cast<const char* (*)()>(find("unshuffle_component_version"))();
+  if (built != version) throw SystemFailure(fmt::format("{}: is of version {}; this is {}", path, built, version));
+  return find(function);
+}
+
+const PictureFiles& picture_files() {
+  static const PictureFiles& files =
+      *reinterpret_cast<const PictureFiles* (*)()>(load_function(opencv_component, "unshuffle_picture_files"))();
+  return files;
+}
+
+std::unique_ptr<SiameseNetwork> make_network(const SiameseShape& shape) {
+  const auto make = reinterpret_cast<SiameseNetwork* (*)(const SiameseShape&)>(
+      load_function(torch_component, "unshuffle_make_network"));
+  return std::unique_ptr<SiameseNetwork>(make(shape));
+}
+
+std::unique_ptr<SiameseNetwork> load_network(const std::string& path, int frozen) {
+  const auto load = reinterpret_cast<SiameseNetwork* (*)(const std::string&, const std::string&, int)>(
+      load_function(torch_component, "unshuffle_load_network"));
+  return std::unique_ptr<SiameseNetwork>(load(read_file(path), path, frozen));
+}
+
+}  // namespace unshuffle::pixels

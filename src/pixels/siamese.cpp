@@ -1,0 +1,267 @@
+#include "unshuffle/pixels/siamese.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "tracking/require.hpp"
+#include "unshuffle/data/table.hpp"
+#include "unshuffle/error.hpp"
+
+namespace unshuffle::pixels {
+
+using tracking::Box;
+
+Channels scaled_channels(double width) {
+  tracking::require(width > 0 && width <= 2, "width", width, "above 0 and at most 2");
+  Channels channels = published_channels;
+  for (auto& count : channels) count = std::max<std::int64_t>(1, std::llround(double(count) * width));
+  return channels;
+}
+
+bool is_state_dictionary(const std::string& path) {
+  std::array<char, 2> start{};
+  std::ifstream(path, std::ios::binary).read(start.data(), start.size());
+  return start == std::array<char, 2>{'P', 'K'};
+}
+
+namespace {
+
+bool same(const Box& a, const Box& b) {
+  return a.left == b.left && a.top == b.top && a.width == b.width && a.height == b.height;
+}
+
+void require_finite(const std::vector<Box>& boxes, int frame) {
+  const bool finite = std::all_of(boxes.begin(), boxes.end(), [](const Box& box) {
+    return std::isfinite(box.left + box.top + box.width + box.height) && box.width > 0 && box.height > 0;
+  });
+  if (finite) return;
+  throw BadData(fmt::format(
+      "frame {}: the network predicts a box that is not finite; its weights are broken or the learning rate too large",
+      frame));
+}
+
+}  // namespace
+
+// A track's target never changes, so its crop is kept for as long as it is looked for in every frame.
+std::vector<Sight> SiameseEyes::sights(int frame, const std::vector<tracking::Sighting>& sightings) {
+  std::vector<Target> targets;
+  for (const tracking::Sighting& sighting : sightings) {
+    const auto known = std::find_if(targets_.begin(), targets_.end(), [&](const Target& target) {
+      return target.sighting.first_frame == sighting.first_frame && same(target.sighting.first, sighting.first);
+    });
+    targets.push_back(known != targets_.end() ? *known
+                                              : Target{sighting, std::make_shared<Crop>(target_crop(
+                                                                     film_.at(sighting.first_frame), sighting.first))});
+  }
+  targets_ = std::move(targets);
+  const Picture& now = film_.at(frame);
+  std::vector<Sight> result;
+  for (std::size_t at = 0; at < sightings.size(); ++at) {
+    result.push_back({targets_[at].crop, search_crop(now, sightings[at].last), sightings[at].last});
+  }
+  return result;
+}
+
+std::vector<Box> SiameseEyes::find(int frame, const std::vector<tracking::Sighting>& sightings) {
+  std::vector<Box> boxes = network_.predict(sights(frame, sightings));
+  require_finite(boxes, frame);
+  return boxes;
+}
+
+namespace {
+
+std::vector<Box> boxes_of(const std::vector<tracking::Detection>& detections, double least_confidence) {
+  std::vector<Box> boxes;
+  for (const tracking::Detection& detection : detections) {
+    if (detection.confidence >= least_confidence) boxes.push_back(detection.box);
+  }
+  return boxes;
+}
+
+/// Eyes that learn from every frame they look at.
+class LearningEyes : public SiameseEyes {
+ public:
+  LearningEyes(SiameseNetwork& network, Film& film, const tracking::Detections& video,
+               const SiameseTrainOptions& options)
+      : SiameseEyes(network, film), video_(video), options_(options) {}
+
+  std::vector<Box> find(int frame, const std::vector<tracking::Sighting>& sightings) override {
+    const auto detections = boxes_of(video_.frames[std::size_t(frame) - 1], options_.tracker.least_confidence);
+    if (detections.empty()) return SiameseEyes::find(frame, sightings);
+    const tracking::Image image{video_.info.width, video_.info.height};
+    Lesson lesson = network_.learn(sights(frame, sightings), detections, image.diagonal(), options_.links);
+    require_finite(lesson.boxes, frame);
+    if (++frames_since_step_ == options_.batch) step();
+    loss += lesson.loss;
+    pairs += double(std::min(detections.size(), sightings.size()));
+    return std::move(lesson.boxes);
+  }
+
+  /// With the frames of a batch, full or not.
+  void step() {
+    if (frames_since_step_ > 0) network_.step(options_.learning_rate);
+    frames_since_step_ = 0;
+  }
+
+  double loss = 0;
+  double pairs = 0;
+
+ private:
+  const tracking::Detections& video_;
+  const SiameseTrainOptions& options_;
+  int frames_since_step_ = 0;
+};
+
+int trained_frames(const tracking::Detections& video, const SiameseTrainOptions& options) {
+  return video.info.length - options.hold_out;
+}
+
+}  // namespace
+
+void validate(const SiameseTrainOptions& options) {
+  using tracking::require;
+  const LinkOptions& links = options.links;
+  require(options.epochs >= 1, "epochs", options.epochs, "at least 1");
+  require(options.batch >= 1, "batch", options.batch, "at least 1");
+  require(options.hold_out >= 0, "hold_out", options.hold_out, "at least 0");
+  require(options.learning_rate > 0 && std::isfinite(options.learning_rate), "learning_rate", options.learning_rate,
+          "> 0");
+  require(links.epsilon > 0 && std::isfinite(links.epsilon), "epsilon", links.epsilon, "> 0");
+  require(links.unmatched >= 0 && links.unmatched < 1, "unmatched", links.unmatched, "at least 0 and below 1");
+  tracking::validate(options.tracker);
+}
+
+void prepare(SiameseNetwork& network, const PictureFiles& files, const std::vector<tracking::Detections>& videos) {
+  for (const tracking::Detections& video : videos) {
+    Film film(files, video.info);
+    for (std::size_t at = 0; at < video.frames.size(); ++at) {
+      if (video.frames[at].empty()) continue;
+      const Picture& picture = film.at(int(at) + 1);
+      std::vector<Sight> sights;
+      for (const tracking::Detection& detection : video.frames[at]) {
+        sights.push_back({std::make_shared<Crop>(target_crop(picture, detection.box)),
+                          search_crop(picture, detection.box), detection.box});
+      }
+      network.measure_statistics(sights);
+      return;
+    }
+  }
+}
+
+int frames_per_epoch(const std::vector<tracking::Detections>& videos, const SiameseTrainOptions& options) {
+  int frames = 0;
+  for (const tracking::Detections& video : videos) {
+    if (trained_frames(video, options) < 2) {
+      throw InvalidInput(fmt::format("hold_out = {} leaves fewer than two of the {} frames of {}", options.hold_out,
+                                     video.info.length, video.info.name));
+    }
+    frames += trained_frames(video, options);
+  }
+  return frames;
+}
+
+double train_epoch(SiameseNetwork& network, const PictureFiles& files, const std::vector<tracking::Detections>& videos,
+                   const SiameseTrainOptions& options, const std::function<void(int)>& watch) {
+  double loss = 0;
+  double pairs = 0;
+  int done = 0;
+  for (const tracking::Detections& video : videos) {
+    Film film(files, video.info);
+    const auto eyes = std::make_shared<LearningEyes>(network, film, video, options);
+    tracking::Tracker tracker(tracking::MotionModel::constant_velocity(), {video.info.width, video.info.height},
+                              options.tracker, eyes);
+    for (int frame = 1; frame <= trained_frames(video, options); ++frame) {
+      tracker.step(video.frames[std::size_t(frame) - 1]);
+      if (watch) watch(++done);
+    }
+    eyes->step();
+    loss += eyes->loss;
+    pairs += eyes->pairs;
+  }
+  return pairs > 0 ? loss / pairs : 0;
+}
+
+Foresight& Foresight::operator+=(const Foresight& other) {
+  overlap += other.overlap;
+  standing += other.standing;
+  predictions += other.predictions;
+  frames += other.frames;
+  seconds += other.seconds;
+  return *this;
+}
+
+Foresight foresight(SiameseNetwork& network, const PictureFiles& files, const tracking::SequenceInfo& info,
+                    const tracking::Labels& truth, int frames) {
+  Film film(files, info);
+  SiameseEyes eyes(network, film);
+  std::map<long, tracking::Sighting> people;
+  Foresight result;
+  const auto begin = std::chrono::steady_clock::now();
+  const int first = std::max(1, info.length - frames + 1);
+  for (int frame = first; frame <= info.length; ++frame) {
+    std::vector<tracking::Sighting> sightings;
+    std::vector<Box> wanted;
+    std::map<long, tracking::Sighting> present;
+    for (const tracking::LabelledBox& labelled : truth.frames[std::size_t(frame) - 1]) {
+      if (labelled.confidence == 0) continue;
+      const auto before = people.find(labelled.id);
+      tracking::Sighting now{frame, labelled.box, labelled.box};
+      if (before != people.end()) {
+        sightings.push_back(before->second);
+        wanted.push_back(labelled.box);
+        now.first_frame = before->second.first_frame;
+        now.first = before->second.first;
+      }
+      present.emplace(labelled.id, now);
+    }
+    people = std::move(present);
+    if (sightings.empty()) continue;
+    const std::vector<Box> found = eyes.find(frame, sightings);
+    for (std::size_t at = 0; at < found.size(); ++at) {
+      result.overlap += tracking::overlap(found[at], wanted[at]);
+      result.standing += tracking::overlap(sightings[at].last, wanted[at]);
+      ++result.predictions;
+    }
+  }
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+  result.frames = info.length - first + 1;
+  result.seconds = taken.count();
+  return result;
+}
+
+namespace {
+constexpr const char* checkpoint_format = "unshuffle siamese training 1";
+}
+
+// One line of JSON, then the network as torch writes it.
+std::string to_bytes(const SiameseCheckpoint& checkpoint, const std::string& belongs_to) {
+  const nlohmann::ordered_json head{
+      {"format", checkpoint_format}, {"belongs_to", belongs_to}, {"objectives", checkpoint.objectives}};
+  return head.dump() + "\n" + checkpoint.network;
+}
+
+SiameseCheckpoint checkpoint_from(const std::string& bytes, const std::string& source, const std::string& belongs_to) {
+  try {
+    const std::size_t end = bytes.find('\n');
+    const auto head = nlohmann::json::parse(bytes.substr(0, end));
+    if (head.value("format", "") != checkpoint_format || end == std::string::npos) {
+      throw BadData(fmt::format("{}: is not a checkpoint of a Siamese model's training", source));
+    }
+    const auto owner = head.at("belongs_to").get<std::string>();
+    if (owner != belongs_to) {
+      throw BadData(fmt::format("{}: was written for other videos or options: {}; now: {}", source, owner, belongs_to));
+    }
+    return {head.at("objectives").get<std::vector<double>>(), bytes.substr(end + 1)};
+  } catch (const nlohmann::json::exception& error) {
+    throw BadData(fmt::format("{}: is not a checkpoint of a Siamese model's training: {}", source, error.what()));
+  }
+}
+
+}  // namespace unshuffle::pixels

@@ -1,0 +1,83 @@
+#include "pixels/torch/state_file.hpp"
+
+#include <caffe2/serialize/inline_container.h>
+#include <fmt/format.h>
+#include <torch/csrc/jit/serialization/unpickler.h>
+#include <torch/serialize.h>
+
+#include <sstream>
+#include <string_view>
+
+#include "unshuffle/error.hpp"
+
+namespace unshuffle::pixels {
+namespace {
+
+/// A pickled state dictionary is a collections.OrderedDict with an attribute `_metadata` (versions of modules);
+/// libtorch's reader takes the former for nothing at all and does not know how to set the latter. The same in words it
+/// knows: the class is not called but stands beside an empty dictionary, which is filled; instead of setting the
+/// attribute the two become a pair.
+std::string in_plain_words(std::string pickle) {
+  using namespace std::string_view_literals;
+  constexpr auto start =
+      "\x80\x02"
+      "ccollections\nOrderedDict\nq\0"sv;
+  constexpr auto call = ")R"sv;
+  constexpr auto empty_dictionary = "}"sv;
+  constexpr auto pair_and_stop = "\x86."sv;
+  if (!pickle.starts_with(start) || pickle.compare(start.size(), call.size(), call) != 0) return pickle;
+  pickle.replace(start.size(), call.size(), empty_dictionary);
+  const std::size_t attribute = pickle.rfind("X\x09\0\0\0_metadata"sv);
+  pickle.resize(attribute == std::string::npos ? pickle.size() - 1 : pickle.rfind(empty_dictionary, attribute));
+  return pickle.append(pair_and_stop);
+}
+
+c10::IValue unpickle(const std::string& content) {
+  std::istringstream stream(content);
+  caffe2::serialize::PyTorchStreamReader archive(&stream);
+  const auto [data, size] = archive.getRecord("data.pkl");
+  const std::string pickle = in_plain_words({static_cast<const char*>(data.get()), size});
+  std::size_t at = 0;
+  const auto read = [&](char* buffer, std::size_t length) {
+    const std::size_t count = pickle.copy(buffer, length, at);
+    at += count;
+    return count;
+  };
+  const auto storage = [&](const std::string& name) { return std::get<0>(archive.getRecord("data/" + name)); };
+  return torch::jit::Unpickler(read, nullptr, nullptr, storage, torch::kCPU).parse_ivalue();
+}
+
+}  // namespace
+
+StateDictionary read_state(const std::string& content, const std::string& source) {
+  if (!content.starts_with("PK")) {
+    throw BadData(
+        fmt::format("{}: is not an archive of torch 1.6 or later; in Python, torch.save(torch.load(old), new) "
+                    "makes one of an older file",
+                    source));
+  }
+  try {
+    c10::IValue value = unpickle(content);
+    if (value.isTuple() && value.toTupleRef().elements().size() == 2) value = value.toTupleRef().elements()[1];
+    if (!value.isGenericDict()) throw BadData(fmt::format("{}: holds no state dictionary", source));
+    StateDictionary state;
+    for (const auto& entry : value.toGenericDict()) {
+      if (!entry.key().isString() || !entry.value().isTensor()) {
+        throw BadData(fmt::format("{}: holds something other than tensors by name", source));
+      }
+      state.emplace(entry.key().toStringRef(), entry.value().toTensor());
+    }
+    return state;
+  } catch (const c10::Error& error) {
+    throw BadData(fmt::format("{}: cannot be read: {}", source, error.what_without_backtrace()));
+  }
+}
+
+std::string write_state(const StateDictionary& state) {
+  c10::Dict<std::string, torch::Tensor> dictionary;
+  for (const auto& [name, tensor] : state) dictionary.insert(name, tensor);
+  const std::vector<char> bytes = torch::pickle_save(dictionary);
+  return {bytes.begin(), bytes.end()};
+}
+
+}  // namespace unshuffle::pixels

@@ -1,0 +1,26 @@
+#include "tracking/transport_loss.hpp"
+
+#include <cmath>
+
+namespace unshuffle::tracking {
+
+TransportLoss transport_loss(const Matrix& cost, const transport::SolverOptions& options) {
+  transport::Solver solver(options);
+  const transport::Plan plan = solver.solve(cost);
+  // All costs raised by one raise <C,Γ*> by one, so the weights sum to one. Where they do not, the adjoint system was
+  // singular to working accuracy (a row on the edge of being given up), and the plan itself, the gradient of the
+  // entropic value, stands in.
+  const Matrix weights = solver.weights(plan);
+  constexpr double largest = 10;
+  const bool sound = std::abs(weights.sum() - 1) < 1e-3 && weights.cwiseAbs().sum() < largest;
+  return {plan.transport_cost, sound ? weights : plan.coupling};
+}
+
+transport::SolverOptions relaxed_marginals(double epsilon, double unmatched) {
+  transport::SolverOptions options{.epsilon = epsilon, .relative = false};
+  if (unmatched > 0) options.rows = options.columns = transport::Ball{.spread = unmatched / (1 - unmatched)};
+  options.tolerance = 1e-7;
+  return options;
+}
+
+}  // namespace unshuffle::tracking
