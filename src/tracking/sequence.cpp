@@ -20,7 +20,7 @@ namespace {
 
 constexpr int most_columns = 10;
 constexpr int fewest_columns = 6;
-constexpr double most_frames = 1e7;
+constexpr double most_frames = 1e6;  // nine hours; a line must not ask for more memory than that
 
 std::string_view trimmed(std::string_view text) {
   const auto first = text.find_first_not_of(" \t\r");
@@ -94,10 +94,10 @@ Row parse_row(std::string_view line, std::string place, int length) {
   return row;
 }
 
-void for_each_row(const std::string& path, int length, const std::function<void(const Row&)>& action) {
-  const std::string content = read_file(path);
+void for_each_row(std::string_view content, const std::string& source, int length,
+                  const std::function<void(const Row&)>& action) {
   for_each_line(content, [&](std::string_view line, long number) {
-    action(parse_row(line, fmt::format("{}:{}", path, number), length));
+    action(parse_row(line, fmt::format("{}:{}", source, number), length));
   });
 }
 
@@ -141,20 +141,30 @@ std::string setting_or(const Settings& settings, const std::string& key, const s
   return found == settings.end() ? usual : found->second.first;
 }
 
-void find_pictures(SequenceInfo& info, const std::filesystem::path& folder, const Settings& settings) {
-  const auto pictures = folder / setting_or(settings, "imDir", "img1");
-  if (!std::filesystem::is_directory(pictures)) return;
-  info.pictures = pictures.string();
-  info.picture_extension = setting_or(settings, "imExt", ".jpg");
+constexpr const char* usual_pictures = "img1";
+constexpr const char* usual_extension = ".jpg";
+
+/// The pictures lie inside the sequence's folder: a file from elsewhere does not send its reader to other places.
+std::string require_inside(const Settings& settings, const std::string& key, const std::string& usual,
+                           const std::string& path) {
+  const auto found = settings.find(key);
+  if (found == settings.end()) return usual;
+  const auto& [text, line] = found->second;
+  if (text.find_first_of("/\\") == std::string::npos && text != "..") return text;
+  throw BadData(fmt::format("{}:{}: {} = {} leads out of the sequence's folder", path, line, key, text));
+}
+
+void find_pictures(SequenceInfo& info, const std::filesystem::path& folder) {
+  const auto pictures = folder / info.pictures;
+  info.pictures = std::filesystem::is_directory(pictures) ? pictures.string() : "";
 }
 
 }  // namespace
 
 bool has_sequence_info(const std::string& folder) { return std::filesystem::exists(info_path(folder)); }
 
-SequenceInfo read_sequence_info(const std::string& path) {
+SequenceInfo parse_sequence_info(std::string_view content, const std::string& path) {
   Settings settings;
-  const std::string content = read_file(path);
   for_each_line(content, [&](std::string_view line, long number) {
     if (line.starts_with('[') || line.starts_with(';') || line.starts_with('#')) return;
     const auto equals = line.find('=');
@@ -174,7 +184,14 @@ SequenceInfo read_sequence_info(const std::string& path) {
   info.frame_rate = positive_setting(settings, "frameRate", path);
   info.width = positive_setting(settings, "imWidth", path);
   info.height = positive_setting(settings, "imHeight", path);
-  find_pictures(info, folder, settings);
+  info.pictures = require_inside(settings, "imDir", usual_pictures, path);
+  info.picture_extension = require_inside(settings, "imExt", usual_extension, path);
+  return info;
+}
+
+SequenceInfo read_sequence_info(const std::string& path) {
+  SequenceInfo info = parse_sequence_info(read_file(path), path);
+  find_pictures(info, std::filesystem::path(path).parent_path());
   return info;
 }
 
@@ -182,7 +199,9 @@ SequenceInfo info_of_folder(const std::string& folder) {
   if (has_sequence_info(folder)) return read_sequence_info(info_path(folder));
   SequenceInfo info;
   info.name = name_of_folder(folder);
-  find_pictures(info, folder, {});
+  info.pictures = usual_pictures;
+  info.picture_extension = usual_extension;
+  find_pictures(info, folder);
   return info;
 }
 
@@ -199,15 +218,14 @@ void require_pictures(const SequenceInfo& info) {
   }
 }
 
-Detections read_detections(const std::string& folder) {
+Detections parse_detections(std::string_view content, const std::string& source, SequenceInfo info) {
   Detections result;
-  result.info = info_of_folder(folder);
-  const std::string path = detections_path(folder);
+  result.info = std::move(info);
   long without_area = 0;
   std::string first_place;
   double right = 1;
   double bottom = 1;
-  for_each_row(path, result.info.length, [&](const Row& row) {
+  for_each_row(content, source, result.info.length, [&](const Row& row) {
     auto& frame = frame_of(result.frames, row.frame());
     const Box box = row.box();
     if (box.width <= 0 || box.height <= 0) {
@@ -229,10 +247,15 @@ Detections read_detections(const std::string& folder) {
   return result;
 }
 
-Labels read_labels(const std::string& path, int length) {
+Detections read_detections(const std::string& folder) {
+  const std::string path = detections_path(folder);
+  return parse_detections(read_file(path), path, info_of_folder(folder));
+}
+
+Labels parse_labels(std::string_view content, const std::string& source, int length) {
   Labels labels;
   std::map<std::pair<int, long>, std::string> seen;
-  for_each_row(path, length, [&](const Row& row) {
+  for_each_row(content, source, length, [&](const Row& row) {
     require_whole(row, 1, 0, 1e15);
     if (row.values[4] < 0 || row.values[5] < 0) {
       throw BadData(fmt::format("{}: width {} and height {}; sizes of at least 0 were expected", row.place,
@@ -243,7 +266,8 @@ Labels read_labels(const std::string& path, int length) {
     if (!fresh) {
       throw BadData(fmt::format("{}: id {} is in frame {} already, see {}", row.place, id, row.frame(), first->second));
     }
-    const int category = row.columns > 7 ? static_cast<int>(row.values[7]) : 1;
+    // A class, or a coordinate in files of 2015, which may be any number.
+    const int category = row.columns > 7 ? static_cast<int>(std::clamp(row.values[7], -1e9, 1e9)) : 1;
     frame_of(labels.frames, row.frame()).push_back({id, row.box(), row.confidence(), category});
     labels.columns = std::max(labels.columns, row.columns);
   });
@@ -253,6 +277,8 @@ Labels read_labels(const std::string& path, int length) {
   }
   return labels;
 }
+
+Labels read_labels(const std::string& path, int length) { return parse_labels(read_file(path), path, length); }
 
 std::string to_mot(const std::vector<std::vector<LabelledBox>>& frames, bool with_confidence) {
   std::string out;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "unshuffle/tracking/box.hpp"
@@ -17,8 +18,8 @@ struct SequenceInfo {
   double frame_rate = 0;  ///< 0: not known.
   double width = 0;       ///< Of the image, in pixels.
   double height = 0;
-  std::string pictures;           ///< Folder with the frames; empty when there is none.
-  std::string picture_extension;  ///< With its dot.
+  std::string pictures{};           ///< Folder with the frames; empty when there is none.
+  std::string picture_extension{};  ///< With its dot.
 };
 
 /// Where a frame's picture is: six digits, counted from 1.
@@ -65,6 +66,11 @@ struct Labels {
 
 /// `frame,id,left,top,width,height,confidence,-1,-1,-1`, by frame, then id. The confidence is -1 unless asked for.
 [[nodiscard]] std::string to_mot(const std::vector<std::vector<LabelledBox>>& frames, bool with_confidence = false);
+
+/// The same from memory; `source` names it in messages. Where the pictures are is then a name within the folder.
+[[nodiscard]] SequenceInfo parse_sequence_info(std::string_view content, const std::string& source);
+[[nodiscard]] Detections parse_detections(std::string_view content, const std::string& source, SequenceInfo info);
+[[nodiscard]] Labels parse_labels(std::string_view content, const std::string& source, int length = 0);
 
 [[nodiscard]] bool has_sequence_info(const std::string& folder);
 
