@@ -1,4 +1,4 @@
-"""Writes small valid files for the fuzzers to start from. Usage: make_corpus.py FOLDER (makes FOLDER/fcs, FOLDER/gating_ml)"""
+"""Writes small valid files for the fuzzers to start from. Usage: make_corpus.py FOLDER (makes FOLDER/csv, FOLDER/fcs, ...)"""
 
 import os
 import struct
@@ -85,8 +85,28 @@ def gate_files():
         + DIMENSION.format('gating:compensation-ref="M" gating:min="0"', "dye") + "</gating:RectangleGate>")
 
 
+def csv_files():
+    yield "numbers", b"a,b\n1,-2.5e3\n+4, 0.5 \n1e-400,.25\n"
+    yield "text", b'\xef\xbb\xbfname,"the ""other"" one"\r\nx,"1\n2"\r\ny,3\r\n\r\n'
+
+
+def mot_files():
+    yield "detections", b"1,-1,10.5,20,30,40,0.9,-1,-1,-1\n\n3,-1,10,20,0,40\n2,-1,1,2,3,4,1e3,5\n"
+    yield "labels", b"1,1,10,20,30,40,1,1,0.5\n1,2,10,20,30,40,0,-1,1\n2,1,11,20,30,40\n"
+    yield "seqinfo", b"[Sequence]\nname=A\nimDir=img1\nframeRate=25\nseqLength=3\nimWidth=640\nimHeight=480\nimExt=.jpg\n"
+
+
+def json_files():
+    yield "fit", (b'{"model":"linear","intercept":true,"parameters":{"intercept":1,"z1":2.5},"std_errors":{"z1":0.1},'
+                  b'"columns":{"response":["y"],"x":[],"z":["z1"]},"method":"robot","epsilon":0.1,"tolerance":1e-9}')
+    yield "model", (b'{"format":"unshuffle motion model 1","hidden":0,"values":[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,'
+                    b'0,0,0,0,0,0],"camera":true,"objective":0.5}')
+    yield "checkpoint", b'{"format":"unshuffle tracker training 1","belongs_to":"a video","epoch":1,"values":[0]}'
+
+
 def main(folder):
-    for name, files in [("fcs", fcs_files()), ("gating_ml", gate_files())]:
+    for name, files in [("csv", csv_files()), ("fcs", fcs_files()), ("gating_ml", gate_files()), ("json", json_files()),
+                        ("mot", mot_files())]:
         os.makedirs(os.path.join(folder, name), exist_ok=True)
         for file, content in files:
             with open(os.path.join(folder, name, file), "wb") as out:
