@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs every experiment of the paper in full and writes docs/results.md from the measurements, which are kept in
 # docs/results/paper; pictures and pages go to build/results. Arguments are passed on to `unshuffle reproduce all`
-# (--mot-data FOLDER adds the tracking table). --pages: writes docs/results.md from the kept measurements alone.
+# (--mot-data FOLDER adds the tracking table, --resume goes on after an interruption). --pages: writes docs/results.md from the kept measurements alone.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -10,6 +10,7 @@
 #include "progress.hpp"
 #include "reproduce/pages.hpp"
 #include "unshuffle/data/output_file.hpp"
+#include "unshuffle/data/table.hpp"
 #include "unshuffle/error.hpp"
 
 namespace unshuffle::app {
@@ -21,6 +22,7 @@ struct ReproduceCommand {
   std::string from;
   Settings settings;
   int threads = 0;
+  bool resume = false;
   bool quiet = false;
 };
 
@@ -43,7 +45,8 @@ Result reproduce(const ReproduceCommand& command, const Experiment& experiment) 
   settings.progress = progress_bar(command.quiet);
   const std::string file = experiment.name + ".csv", written = (folder / file).string();
   const std::string read = command.from.empty() ? written : (std::filesystem::path(command.from) / file).string();
-  if (command.from.empty()) write_whole_file(written, to_csv(experiment.measure(settings)));
+  const bool measured_before = command.resume && std::filesystem::exists(written);
+  if (command.from.empty() && !measured_before) write_whole_file(written, to_csv(experiment.measure(settings)));
   const Measurements measured = measurements_from_csv(read);
   if (!command.from.empty()) write_whole_file(written, to_csv(measured));
   const Shown shown = experiment.show(measured);
@@ -55,6 +58,24 @@ Result reproduce(const ReproduceCommand& command, const Experiment& experiment) 
     }
   }
   return {experiment, shown.claims, shown.table};
+}
+
+/// Everything that decides what is measured.
+std::string text_of(const Settings& settings) {
+  return fmt::format("{}, seed {}, cytometry \"{}\" \"{}\", mot \"{}\"\n", settings.quick ? "quick" : "full",
+                     settings.seed, settings.cytometry_file, settings.cytometry_response, settings.mot_folder);
+}
+
+/// The folder remembers its settings, so that --resume does not mix measurements of different kinds.
+void keep_settings(const ReproduceCommand& command) {
+  const std::string path = command.out + "/settings.txt", now = text_of(command.settings);
+  if (command.resume && std::filesystem::exists(path)) {
+    const std::string before = read_file(path);
+    if (before != now)
+      throw InvalidInput(fmt::format("--resume: {} was begun with other settings: {}; now: {}", command.out,
+                                     before.substr(0, before.find('\n')), now.substr(0, now.size() - 1)));
+  }
+  write_whole_file(path, now);
 }
 
 int run(const ReproduceCommand& command) {
@@ -69,6 +90,7 @@ int run(const ReproduceCommand& command) {
   std::error_code failure;
   std::filesystem::create_directories(command.out, failure);
   if (failure) throw SystemFailure(fmt::format("{}: cannot be made: {}", command.out, failure.message()));
+  if (command.from.empty()) keep_settings(command);
   std::vector<Result> results;
   for (const Experiment& experiment : chosen(command.name)) {
     if (experiment.name == "mot" && no_videos) {
@@ -92,6 +114,9 @@ Command add_reproduce(CLI::App& root) {
   app->add_option("--out", command->out, "Folder for CSV, PNG, SVG, index.html and results.md.")->required();
   app->add_flag("--quick", command->settings.quick, "Fewer settings and repetitions: seconds instead of minutes.");
   app->add_option("--from", command->from, "Measure nothing; draw from the CSV files in this folder.");
+  app->add_flag("--resume", command->resume,
+                "Go on after an interruption: experiments whose CSV is in --out already are not measured again.")
+      ->excludes("--from");
   app->add_option("--cytometry-file", command->settings.cytometry_file,
                   "FCS file for the cytometry experiment; without it, events are simulated.");
   app->add_option("--cytometry-response", command->settings.cytometry_response,

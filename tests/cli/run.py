@@ -514,7 +514,7 @@ class Reproduce(Case):
     def test_an_experiment_leaves_numbers_pictures_and_pages(self):
         said = self.succeed("reproduce", "conditioning", "--quick", "--out", "a")
         self.assertIn("[holds]", said)
-        files = ["conditioning.csv", "conditioning.png", "conditioning.svg", "index.html", "results.md"]
+        files = ["conditioning.csv", "conditioning.png", "conditioning.svg", "index.html", "results.md", "settings.txt"]
         self.assertEqual(sorted(os.listdir(self.path("a"))), files)
         with open(self.path("a/conditioning.png"), "rb") as picture:
             self.assertEqual(picture.read(8), b"\x89PNG\r\n\x1a\n")
@@ -528,6 +528,18 @@ class Reproduce(Case):
         for name in ("rho.csv", "rho.svg", "results.md"):
             with open(self.path("a/" + name)) as first, open(self.path("b/" + name)) as second:
                 self.assertEqual(first.read(), second.read(), name)
+
+    def test_goes_on_where_it_was_interrupted(self):
+        run_rho = ("reproduce", "rho", "--quick", "--out", "a")
+        written = lambda: os.stat(self.path("a/rho.csv")).st_ino  # a file that is written anew is another one
+        self.succeed(*run_rho)
+        first = written()
+        self.succeed(*run_rho, "--resume")
+        self.assertEqual(written(), first)
+        self.refuse(2, *run_rho, "--seed", "1", "--resume", says="other settings")
+        with open(self.path("a/rho.csv"), "rb") as file:  # keeps its number from being given out again
+            self.succeed(*run_rho)
+            self.assertNotEqual(written(), os.fstat(file.fileno()).st_ino)
 
     def test_what_cannot_be_reproduced(self):
         self.refuse(2, "reproduce", "nothing", "--out", "a", says="nothing")
