@@ -246,7 +246,8 @@ void line_table(const Settings& settings) {
       "y and Zw normal, five features, ε = 1e-4 of the largest cost. A hypergradient is s = Zw, the solve to a "
       "marginal "
       "error of 1e-9, the gradient in every s_j through the plan, and its product with Zᵀ. Warm: after w moved by 1e-4 "
-      "of its length. Memory is allocated from what earlier evaluations freed. Sort: std::sort of the same n predictions in the same process. Memory is the growth of the "
+      "of its length. Memory is allocated from what earlier evaluations freed. Sort: std::sort of the same n "
+      "predictions in the same process. Memory is the growth of the "
       "process's peak, data included.\n\n"
       "| n = m | sort | cold | cold / sort | warm | warm / sort | steps cold, warm | marginal error | estimated "
       "compression error | memory |\n|---|---|---|---|---|---|---|---|---|---|\n");

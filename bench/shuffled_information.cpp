@@ -2,8 +2,8 @@
 //
 // For every draw of `simulate gamma` (n = 50,000, noise variance 0.1) the information about (intercept, w, log σ²) that
 // the responses hold when nothing is known of the links is the mean Hessian of the likelihood at the truth. An estimate
-// that reaches the bound of Cramér and Rao errs by N(0, information⁻¹), which says how far its test error lies above the
-// oracle's: by d·E[zzᵀ]d/σ² for an error d of the coefficients. Parameters that are known are left out of the
+// that reaches the bound of Cramér and Rao errs by N(0, information⁻¹), which says how far its test error lies above
+// the oracle's: by d·E[zzᵀ]d/σ² for an error d of the coefficients. Parameters that are known are left out of the
 // information.
 //
 // Usage: bench_shuffled_information [DRAWS]

@@ -9,8 +9,8 @@
 
 namespace unshuffle {
 
-/// work(k) for k < count; of what they throw, that of the smallest k is passed on in the end. Parallel loops inside stay
-/// serial, so each piece has one thread to itself.
+/// work(k) for k < count; of what they throw, that of the smallest k is passed on in the end. Parallel loops inside
+/// stay serial, so each piece has one thread to itself.
 template <class Work>
 void in_parallel(std::size_t count, const Work& work) {
   std::vector<std::exception_ptr> failures(count);

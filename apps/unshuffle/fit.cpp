@@ -238,8 +238,9 @@ int run(const FitCommand& command) {
                      .rho2 = options.rho2};
   const bool matched = !command.pairs.empty() || !command.report.empty();
   const Matching matching = matched ? match(result, problem, *bound, options) : Matching{};
-  write_outputs(command, result, context, pairs_csv(matching),
-                command.report.empty() ? "" : html_report({result, context, problem, *bound, options, matching, truth}));
+  write_outputs(
+      command, result, context, pairs_csv(matching),
+      command.report.empty() ? "" : html_report({result, context, problem, *bound, options, matching, truth}));
   print(command, result, context);
   const bool believable = result.identifiable.verdict != Verdict::not_identifiable;
   return result.status == Fit::Status::converged && believable ? 0 : 1;

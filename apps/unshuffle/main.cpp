@@ -41,8 +41,8 @@ int run(int argc, char** argv) {
       "  unshuffle fit sample/responses.csv sample/features.csv --response y --hint rows --out fit.json\n"
       "  unshuffle predict fit.json sample/test.csv\n\n"
       "unshuffle COMMAND --help tells more.");
-  const std::array commands{add_fit(root),       add_predict(root),   add_match(root),         add_compare(root),
-                            add_simulate(root),  add_gradient(root),  add_gate(root),          add_track(root),
+  const std::array commands{add_fit(root),           add_predict(root),  add_match(root),     add_compare(root),
+                            add_simulate(root),      add_gradient(root), add_gate(root),      add_track(root),
                             add_train_tracker(root), add_evaluate(root), add_reproduce(root), add_info(root)};
   try {
     root.parse(argc, argv);

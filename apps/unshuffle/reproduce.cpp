@@ -126,7 +126,8 @@ Command add_reproduce(CLI::App& root) {
   app->add_option("--seed", command->settings.seed, "Same seed, same results, times aside.")->capture_default_str();
   app->add_option("--threads", command->threads, "Cores to use; 0: all.")->capture_default_str();
   app->add_flag("--quiet", command->quiet, "Print errors only.");
-  app->footer("Examples:\n  unshuffle reproduce all --quick --out results\n  unshuffle reproduce sensing --out results");
+  app->footer(
+      "Examples:\n  unshuffle reproduce all --quick --out results\n  unshuffle reproduce sensing --out results");
   return {app, [command] { return run(*command); }};
 }
 

@@ -9,9 +9,9 @@
 
 namespace unshuffle {
 
-/// Freed memory stays with the process. Every evaluation frees and allocates arrays of the size of the data; glibc gives
-/// such arrays back to the system each time and gets them again one page fault per 4 KiB, which is close to half of a
-/// cold evaluation at 10⁷ rows. To be called by programs, first thing in main: it is not for a library to decide.
+/// Freed memory stays with the process. Every evaluation frees and allocates arrays of the size of the data; glibc
+/// gives such arrays back to the system each time and gets them again one page fault per 4 KiB, which is close to half
+/// of a cold evaluation at 10⁷ rows. To be called by programs, first thing in main: it is not for a library to decide.
 inline void keep_freed_memory() {
 #ifdef __GLIBC__
   mallopt(M_MMAP_MAX, 0);

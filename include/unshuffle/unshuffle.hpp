@@ -20,6 +20,7 @@
 #include "unshuffle/fit/methods.hpp"
 #include "unshuffle/gradient/evaluator.hpp"
 #include "unshuffle/gradient/unrolled.hpp"
+#include "unshuffle/memory.hpp"
 #include "unshuffle/model/function.hpp"
 #include "unshuffle/model/linear.hpp"
 #include "unshuffle/model/model.hpp"

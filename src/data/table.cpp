@@ -220,8 +220,8 @@ struct Part {
 
 long count_lines(std::string_view text) { return std::count(text.begin(), text.end(), '\n'); }
 
-/// The body cut after line feeds into pieces for all threads. Where there are quotes, a line feed may belong to a field:
-/// then nothing is cut.
+/// The body cut after line feeds into pieces for all threads. Where there are quotes, a line feed may belong to a
+/// field: then nothing is cut.
 std::vector<Part> parts_of(std::string_view body, const std::string& source) {
   constexpr std::size_t worth_a_thread = 1 << 20;
   const Table nothing{.source = source, .columns = {}};

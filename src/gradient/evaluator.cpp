@@ -211,8 +211,7 @@ void Evaluator::State::differentiate_line(const VectorRef& w, bool with_hessian,
 void Evaluator::State::differentiate_dense(const VectorRef& w, Evaluation& evaluation) {
   std::vector<Vector> gradients(blocks(), Vector::Zero(model->parameters()));
 #pragma omp parallel for schedule(dynamic) if (blocks() > 1)
-  for (std::size_t b = 0; b < blocks(); ++b)
-    pull_back_dense(dense_blocks[b], rows() * shares[b], w, gradients[b]);
+  for (std::size_t b = 0; b < blocks(); ++b) pull_back_dense(dense_blocks[b], rows() * shares[b], w, gradients[b]);
   evaluation.gradient = Vector::Zero(model->parameters());
   for (const Vector& gradient : gradients) evaluation.gradient += gradient;
 }
@@ -299,7 +298,8 @@ double Evaluator::cost_entry(Index response_row, Index feature_row) const {
   const Index i = state.place_of_response[static_cast<std::size_t>(response_row)];
   const Index j = state.place_of_feature[static_cast<std::size_t>(feature_row)];
   const auto b = static_cast<std::size_t>(block);
-  return state.backend == Backend::sorted ? state.line_blocks[b].cost_entry(i, j) : state.dense_blocks[b].cost_entry(i, j);
+  return state.backend == Backend::sorted ? state.line_blocks[b].cost_entry(i, j)
+                                          : state.dense_blocks[b].cost_entry(i, j);
 }
 
 }  // namespace unshuffle

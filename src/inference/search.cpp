@@ -5,10 +5,10 @@
 #include <cmath>
 
 #include "fit/batch.hpp"
-#include "in_parallel.hpp"
 #include "fit/linked.hpp"
 #include "fit/starts.hpp"
 #include "gradient/backend.hpp"
+#include "in_parallel.hpp"
 #include "inference/distance.hpp"
 #include "inference/moments.hpp"
 #include "unshuffle/fit/assignment.hpp"

@@ -41,7 +41,8 @@ Estimate without_order(const MethodInput& input, const std::string& before) {
               before + "several responses or a model that is not additive");
 }
 
-/// Sum of the logarithms of the standard errors: of two estimates of the same coefficients, the one with less knows more.
+/// Sum of the logarithms of the standard errors: of two estimates of the same coefficients, the one with less knows
+/// more.
 double vagueness(const Estimate& estimate) {
   if (estimate.std_errors.size() == 0 || estimate.identifiable.verdict == Verdict::not_identifiable)
     return std::numeric_limits<double>::infinity();

@@ -34,7 +34,8 @@ void validate(const SolverOptions& options) {
 
 void validate_cost(const MatrixRef& cost) {
   if (cost.rows() == 0 || cost.cols() == 0)
-    throw InvalidInput(fmt::format("cost is {}x{}; at least one row and one column are needed", cost.rows(), cost.cols()));
+    throw InvalidInput(
+        fmt::format("cost is {}x{}; at least one row and one column are needed", cost.rows(), cost.cols()));
   if (!cost.allFinite()) throw InvalidInput("cost holds a value that is not finite");
 }
 
@@ -133,7 +134,8 @@ Plan Solver::solve(const MatrixRef& cost, const VectorRef& row_weights, const Ve
   validate_cost(cost);
   State& state = *state_;
   const double largest = cost.cwiseAbs().maxCoeff();
-  const double epsilon = state.options.relative ? state.options.epsilon * (largest > 0 ? largest : 1) : state.options.epsilon;
+  const double epsilon =
+      state.options.relative ? state.options.epsilon * (largest > 0 ? largest : 1) : state.options.epsilon;
   state.lay_out(cost, normalised_weights(row_weights, cost.rows(), "row weights"),
                 normalised_weights(column_weights, cost.cols(), "column weights"), epsilon);
   state.descend(largest, epsilon, state.warm(), hasty);
@@ -155,9 +157,8 @@ Plan Solver::solve(const MatrixRef& cost, const VectorRef& row_weights, const Ve
   const Vector u = outcome.u + kernel.row_base(), v = outcome.v + kernel.column_base();
   const double relative_entropy = -by_row.sum(), mass = kernel.row_sums().sum();
   plan.transport_cost = epsilon * (-relative_entropy + u.dot(kernel.row_sums()) + v.dot(kernel.column_sums()));
-  plan.value = plan.transport_cost +
-               epsilon * (relative_entropy - mass + state.rows.penalty(outcome.rows.log_ratio) +
-                          state.columns.penalty(outcome.columns.log_ratio));
+  plan.value = plan.transport_cost + epsilon * (relative_entropy - mass + state.rows.penalty(outcome.rows.log_ratio) +
+                                                state.columns.penalty(outcome.columns.log_ratio));
   state.last_row_potential = epsilon * u;
   state.last_column_potential = epsilon * v;
   if (!std::isfinite(plan.value)) {  // free sums on both sides, and costs hundreds of ε below zero
@@ -198,11 +199,12 @@ Matrix Solver::pull_back(const Plan& plan, const MatrixRef& cotangent) {
   const Matrix& coupling = state.kernel->plan();
   Matrix weighted = coupling;
   state.transposed ? weighted.array() *= cotangent.transpose().array() : weighted.array() *= cotangent.array();
-  const SystemSolution adjoint = state.solver->solve_system(state.outcome, weighted.rowwise().sum(),
-                                                            weighted.colwise().sum().transpose());
+  const SystemSolution adjoint =
+      state.solver->solve_system(state.outcome, weighted.rowwise().sum(), weighted.colwise().sum().transpose());
   for (Index j = 0; j < weighted.cols(); ++j) {
     weighted.col(j) =
-        (coupling.col(j).array() * (adjoint.x.col(0).array() + adjoint.y(j, 0)) - weighted.col(j).array()) / plan.epsilon;
+        (coupling.col(j).array() * (adjoint.x.col(0).array() + adjoint.y(j, 0)) - weighted.col(j).array()) /
+        plan.epsilon;
   }
   return state.transposed ? Matrix(weighted.transpose()) : weighted;
 }

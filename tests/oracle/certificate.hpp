@@ -30,7 +30,8 @@ inline double policy_error(const MarginalPolicy& policy, const Vector& weights, 
   const double distance = (weights.array() * (r - 1).square()).sum();
   if (distance > ball.spread * (1 - 1e-7)) {
     const double mean_r = (mass * r).sum() / mass.sum(), variance = (mass * (r - mean_r).square()).sum();
-    if (variance > 0) missed = std::min(missed, missed_with(std::max(0.0, (mass * (r - mean_r) * left).sum() / variance / 2)));
+    if (variance > 0)
+      missed = std::min(missed, missed_with(std::max(0.0, (mass * (r - mean_r) * left).sum() / variance / 2)));
     Index fullest = 0, emptiest = 0;
     const double apart = r.maxCoeff(&fullest) - r.minCoeff(&emptiest);
     if (apart > 0) missed = std::min(missed, missed_with(std::max(0.0, (left[fullest] - left[emptiest]) / apart / 2)));

@@ -163,8 +163,8 @@ TEST(DenseSolver, SmallProblemsBetweenTwoBallsConvergeAndTheirWeightedPlansSumTo
         if (draw.chance(0.5)) cost.diagonal() *= 0.02;
         Solver solver({.epsilon = epsilon, .relative = false, .rows = Ball{spread}, .columns = Ball{spread}});
         const Plan plan = solver.solve(cost);
-        const std::string name = "spread " + std::to_string(spread) + " epsilon " + std::to_string(epsilon) + " case " +
-                                 std::to_string(k);
+        const std::string name =
+            "spread " + std::to_string(spread) + " epsilon " + std::to_string(epsilon) + " case " + std::to_string(k);
         ASSERT_TRUE(plan.converged) << name << ": " << plan.message;
         const double off = std::abs(solver.weights(plan).sum() - 1);
         EXPECT_LE(off, 1e-6) << name;

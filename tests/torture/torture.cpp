@@ -1,6 +1,6 @@
-// Random transport problems over sizes, scales from 1e-150 to 1e150, ties, degenerate costs, ten decades of ε, every pair
-// of policies, on both backends. An answer that calls itself converged must be finite and pass the optimality conditions
-// as tests/oracle/certificate.hpp computes them; an answer that does not must say why.
+// Random transport problems over sizes, scales from 1e-150 to 1e150, ties, degenerate costs, ten decades of ε, every
+// pair of policies, on both backends. An answer that calls itself converged must be finite and pass the optimality
+// conditions as tests/oracle/certificate.hpp computes them; an answer that does not must say why.
 //
 // Usage: torture [PROBLEMS [SEED]]. Prints one line per offence and a table; exit code 1 when there was an offence.
 #include <fmt/format.h>
@@ -46,12 +46,23 @@ Index size(Draw& draw) {
 Vector positions(Draw& draw, Index count) {
   Vector x = draw.normals(count);
   switch (draw.integer(0, 5)) {
-    case 0: x = (2 * x).array().round(); break;                      // ties
-    case 1: x.setConstant(draw.normal()); break;                     // all in one place
-    case 2: x = x.array() * x.array().square(); break;               // heavy tails
-    case 3: x.head(count / 2).array() += 1e3; break;                 // two clusters far apart
-    case 4: x[draw.integer(0, count - 1)] *= 1e6; break;             // an outlier
-    default: break;
+    case 0:
+      x = (2 * x).array().round();
+      break;  // ties
+    case 1:
+      x.setConstant(draw.normal());
+      break;  // all in one place
+    case 2:
+      x = x.array() * x.array().square();
+      break;  // heavy tails
+    case 3:
+      x.head(count / 2).array() += 1e3;
+      break;  // two clusters far apart
+    case 4:
+      x[draw.integer(0, count - 1)] *= 1e6;
+      break;  // an outlier
+    default:
+      break;
   }
   return x;
 }
@@ -59,13 +70,26 @@ Vector positions(Draw& draw, Index count) {
 Matrix any_cost(Draw& draw, Index n, Index m) {
   Matrix cost = draw.normals(n, m).cwiseAbs2();
   switch (draw.integer(0, 6)) {
-    case 0: cost = (2 * cost).array().round(); break;
-    case 1: cost.setConstant(draw.chance(0.5) ? 0 : 1.5); break;
-    case 2: for (Index i = 1; i < n; i += 2) cost.row(i) = cost.row(0); break;
-    case 3: cost.row(draw.integer(0, n - 1)).array() += 1e3; break;
-    case 4: cost = cost.array().cube(); break;
-    case 5: cost.array() -= 0.5; break;  // negative costs are costs too
-    default: break;
+    case 0:
+      cost = (2 * cost).array().round();
+      break;
+    case 1:
+      cost.setConstant(draw.chance(0.5) ? 0 : 1.5);
+      break;
+    case 2:
+      for (Index i = 1; i < n; i += 2) cost.row(i) = cost.row(0);
+      break;
+    case 3:
+      cost.row(draw.integer(0, n - 1)).array() += 1e3;
+      break;
+    case 4:
+      cost = cost.array().cube();
+      break;
+    case 5:
+      cost.array() -= 0.5;
+      break;  // negative costs are costs too
+    default:
+      break;
   }
   return cost;
 }
@@ -100,15 +124,25 @@ Answer on_the_line(const Problem& one) {
   const LineReport report = line.solve(one.t, one.a, one.s, one.b, one.epsilon);
   const Vector u = line.potential(Side::response), v = line.potential(Side::feature);
   const Matrix exponent = ((-one.cost / one.epsilon).colwise() + u).rowwise() + v.transpose();
-  return {report.converged, report.message, one.a.asDiagonal() * exponent.array().exp().matrix() * one.b.asDiagonal(),
-          u, v, report.value, report.transport_cost};
+  return {report.converged,
+          report.message,
+          one.a.asDiagonal() * exponent.array().exp().matrix() * one.b.asDiagonal(),
+          u,
+          v,
+          report.value,
+          report.transport_cost};
 }
 
 Answer by_the_matrix(const Problem& one) {
   Solver solver({.epsilon = one.epsilon, .relative = false, .rows = one.rows, .columns = one.columns});
   const Plan plan = solver.solve(one.cost, one.a, one.b);
-  return {plan.converged, plan.message, plan.coupling, plan.row_potential / one.epsilon,
-          plan.column_potential / one.epsilon, plan.value, plan.transport_cost};
+  return {plan.converged,
+          plan.message,
+          plan.coupling,
+          plan.row_potential / one.epsilon,
+          plan.column_potential / one.epsilon,
+          plan.value,
+          plan.transport_cost};
 }
 
 /// What is wrong with the answer; empty when nothing is.
@@ -124,13 +158,13 @@ std::string offence(const Problem& one, const Answer& answer) {
   const double formula = (answer.coupling - expected).lpNorm<1>();
   if (!(formula <= mass * (1e-12 + 50 * rounding)))
     return fmt::format("the plan is not that of its potentials: {:.2e}", formula);
-  const double error =
-      testing::policy_error(one.rows, one.a, answer.coupling.rowwise().sum(), answer.row_potential * one.epsilon,
-                            one.epsilon) +
-      testing::policy_error(one.columns, one.b, answer.coupling.colwise().sum(), answer.column_potential * one.epsilon,
-                            one.epsilon);
+  const double error = testing::policy_error(one.rows, one.a, answer.coupling.rowwise().sum(),
+                                             answer.row_potential * one.epsilon, one.epsilon) +
+                       testing::policy_error(one.columns, one.b, answer.coupling.colwise().sum(),
+                                             answer.column_potential * one.epsilon, one.epsilon);
   const double accepted = mass * (2 * tolerance + 50 * rounding + (one.line ? 1e-9 : 0));
-  if (!(error <= accepted)) return fmt::format("converged with a marginal error of {:.2e}; {:.2e} is accepted", error, accepted);
+  if (!(error <= accepted))
+    return fmt::format("converged with a marginal error of {:.2e}; {:.2e} is accepted", error, accepted);
   const double direct = answer.coupling.cwiseProduct(one.cost).sum();
   const double size = mass * (one.cost.cwiseAbs().maxCoeff() + one.epsilon);
   if (!(std::abs(answer.transport_cost - direct) <= (1e-8 + 10 * rounding) * size))

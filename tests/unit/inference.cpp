@@ -428,7 +428,8 @@ TEST(Automatic, does_not_take_groups_for_an_order) {
   Problem& problem = sample.problem;
   std::vector<Index> by_response(300);
   std::iota(by_response.begin(), by_response.end(), Index{0});
-  std::sort(by_response.begin(), by_response.end(), [&](Index a, Index b) { return problem.y(a, 0) < problem.y(b, 0); });
+  std::sort(by_response.begin(), by_response.end(),
+            [&](Index a, Index b) { return problem.y(a, 0) < problem.y(b, 0); });
   const Matrix y = problem.y;
   const Matrix z = problem.z;
   problem.response_groups.resize(300);

@@ -132,7 +132,8 @@ TEST(Table, text_is_kept_of_numbers_too_when_asked) {
   EXPECT_EQ(table.numbers("id"), std::vector<double>{7});
 }
 
-/// What parse() comes to on a number of threads: the table as CSV with where each column's text begins, or the complaint.
+/// What parse() comes to on a number of threads: the table as CSV with where each column's text begins, or the
+/// complaint.
 std::string outcome(const std::string& content, int threads) {
   const int before = omp_get_max_threads();
   omp_set_num_threads(threads);
@@ -158,17 +159,24 @@ TEST(Table, large_files_are_read_in_parts_with_the_same_outcome) {
   };
   std::string returns;
   for (const char c : header + rows) returns += c == '\n' ? "\r\n" : std::string(1, c);
-  const std::vector<std::string> contents{
-      header + rows,           returns,
-      header + rows + "\n\n", header + rows.substr(0, rows.size() - 1),
-      with(0.9, "1,2\n"),      with(0.1, "1,two,3\n"),
-      with(0.9, "1,two,3\n"),  with(0.6, "1,,3\n"),
-      with(0.4, "\n"),         with(0.9, "\n\n"),
-      with(0.5, "1,\"2\",3\n"), with(0.5, "1,2\"2,3\n"),
-      "\n" + header + rows,    "a,a,c\n" + rows};
+  const std::vector<std::string> contents{header + rows,
+                                          returns,
+                                          header + rows + "\n\n",
+                                          header + rows.substr(0, rows.size() - 1),
+                                          with(0.9, "1,2\n"),
+                                          with(0.1, "1,two,3\n"),
+                                          with(0.9, "1,two,3\n"),
+                                          with(0.6, "1,,3\n"),
+                                          with(0.4, "\n"),
+                                          with(0.9, "\n\n"),
+                                          with(0.5, "1,\"2\",3\n"),
+                                          with(0.5, "1,2\"2,3\n"),
+                                          "\n" + header + rows,
+                                          "a,a,c\n" + rows};
   for (const std::string& content : contents) {
     const std::string once = outcome(content, 1);
-    EXPECT_TRUE(once == outcome(content, 4)) << once.substr(0, 200) << " against " << outcome(content, 4).substr(0, 200);
+    EXPECT_TRUE(once == outcome(content, 4))
+        << once.substr(0, 200) << " against " << outcome(content, 4).substr(0, 200);
   }
   // A blank line where a part begins is complained of once rows follow.
   EXPECT_EQ(outcome(with(0.9, "\n"), 3).substr(0, 6), "t.csv:");

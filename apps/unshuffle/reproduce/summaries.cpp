@@ -27,14 +27,25 @@ std::vector<Value> distinct(const Measurements& all, Field field) {
 }  // namespace
 
 Colour colour_of(const std::string& method) {
-  static const std::map<std::string, Colour> colours{
-      {"oracle", {0.35, 0.35, 0.38}},        {"ls", {0.62, 0.62, 0.64}},         {"am", {0.90, 0.60, 0.00}},
-      {"em", {0.34, 0.71, 0.91}},            {"hard-em", {0.00, 0.45, 0.55}},    {"rr", {0.80, 0.47, 0.65}},
-      {"rs", {0.55, 0.37, 0.22}},            {"sliced-gw", {0.55, 0.55, 0.10}},  {"sinkhorn-gw", {0.40, 0.20, 0.60}},
-      {"robot", {0.84, 0.15, 0.16}},         {"robot-robust", {0.00, 0.45, 0.70}}, {"robot-paper", {0.95, 0.50, 0.45}},
-      {"robot-unrolled", {0.00, 0.62, 0.45}}, {"rs + robot", {0.84, 0.15, 0.16}},
-      {"SORT", {0.90, 0.60, 0.00}},          {"identity", {0.62, 0.62, 0.64}},   {"constant velocity", {0.34, 0.71, 0.91}},
-      {"ROBOT-trained + camera", {0.00, 0.45, 0.70}}, {"trained with true links", {0.35, 0.35, 0.38}}};
+  static const std::map<std::string, Colour> colours{{"oracle", {0.35, 0.35, 0.38}},
+                                                     {"ls", {0.62, 0.62, 0.64}},
+                                                     {"am", {0.90, 0.60, 0.00}},
+                                                     {"em", {0.34, 0.71, 0.91}},
+                                                     {"hard-em", {0.00, 0.45, 0.55}},
+                                                     {"rr", {0.80, 0.47, 0.65}},
+                                                     {"rs", {0.55, 0.37, 0.22}},
+                                                     {"sliced-gw", {0.55, 0.55, 0.10}},
+                                                     {"sinkhorn-gw", {0.40, 0.20, 0.60}},
+                                                     {"robot", {0.84, 0.15, 0.16}},
+                                                     {"robot-robust", {0.00, 0.45, 0.70}},
+                                                     {"robot-paper", {0.95, 0.50, 0.45}},
+                                                     {"robot-unrolled", {0.00, 0.62, 0.45}},
+                                                     {"rs + robot", {0.84, 0.15, 0.16}},
+                                                     {"SORT", {0.90, 0.60, 0.00}},
+                                                     {"identity", {0.62, 0.62, 0.64}},
+                                                     {"constant velocity", {0.34, 0.71, 0.91}},
+                                                     {"ROBOT-trained + camera", {0.00, 0.45, 0.70}},
+                                                     {"trained with true links", {0.35, 0.35, 0.38}}};
   const auto found = colours.find(method);
   return found != colours.end() ? found->second : Colour{0.13, 0.13, 0.16};
 }
@@ -43,7 +54,8 @@ Measurements select(const Measurements& all, const Which& which) {
   auto matches = [](const std::string& wanted, const std::string& has) { return wanted.empty() || wanted == has; };
   Measurements chosen;
   std::copy_if(all.begin(), all.end(), std::back_inserter(chosen), [&](const Measurement& one) {
-    return matches(which.panel, one.panel) && matches(which.method, one.method) && matches(which.quantity, one.quantity);
+    return matches(which.panel, one.panel) && matches(which.method, one.method) &&
+           matches(which.quantity, one.quantity);
   });
   return chosen;
 }
@@ -127,8 +139,8 @@ Contest contest(const Measurements& all, const std::string& method, const std::s
       if (here <= slack * there) {
         ++result.won;
       } else {
-        result.lost_at += fmt::format("{}{} at {:g}: {:.3g} against {:.3g}", result.lost_at.empty() ? "" : "; ", panel, x,
-                                      here, there);
+        result.lost_at += fmt::format("{}{} at {:g}: {:.3g} against {:.3g}", result.lost_at.empty() ? "" : "; ", panel,
+                                      x, here, there);
       }
     }
   }
