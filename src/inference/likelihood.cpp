@@ -148,7 +148,7 @@ Vector Optimum::theta() const {
 
 // Descents run in units in which one step of a coefficient changes predictions about as much as y varies.
 Optimum most_likely_near(LinkLikelihood& likelihood, const Problem& problem, const Model& bound, const Vector& w,
-                         double epsilon, int max_iterations) {
+                         double epsilon, int max_iterations, const std::function<bool()>& keep_going) {
   const Index p = w.size();
   Vector origin(p + 1);
   origin << w, std::log(likelihood.known_epsilon_or(epsilon));
@@ -163,7 +163,7 @@ Optimum most_likely_near(LinkLikelihood& likelihood, const Problem& problem, con
   StopRule stop;
   stop.max_iterations = max_iterations;
   stop.gradient_tolerance = 1e-6 * double(problem.responses());
-  const Watch watch = [](int, const Sample&, double) { return true; };
+  const Watch watch = [&](int, const Sample&, double) { return !keep_going || keep_going(); };
   const Vector start = Vector::Zero(p + 1);
   const Minimum found = likelihood.has_hessian() ? trust_region(f, start, stop, watch) : lbfgs(f, start, stop, watch);
   const Vector theta = origin + unit.cwiseProduct(found.at);

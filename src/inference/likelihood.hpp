@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <vector>
 
 #include "fit/optimiser.hpp"
@@ -69,8 +70,10 @@ struct Optimum {
   [[nodiscard]] Vector theta() const;
 };
 
-/// Trust-region Newton from (w, ε) where the Hessian is to be had, else L-BFGS.
+/// Trust-region Newton from (w, ε) where the Hessian is to be had, else L-BFGS. Ends early when `keep_going`, asked in
+/// every iteration, says no.
 [[nodiscard]] Optimum most_likely_near(LinkLikelihood& likelihood, const Problem& problem, const Model& bound,
-                                       const Vector& w, double epsilon, int max_iterations);
+                                       const Vector& w, double epsilon, int max_iterations,
+                                       const std::function<bool()>& keep_going = {});
 
 }  // namespace unshuffle

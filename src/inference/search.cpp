@@ -2,6 +2,7 @@
 
 #include <Eigen/Eigenvalues>
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 
 #include "fit/batch.hpp"
@@ -32,6 +33,12 @@ constexpr std::size_t direct_limit = 12;   // moment solutions looked at on all 
 constexpr std::size_t finished_limit = 6;  // of those, optima taken to the end
 constexpr int brief_iterations = 6;        // on all rows, before that choice
 constexpr double hopeless_gap = 40;        // nats behind on the sample beyond which an optimum is given up
+
+/// A part of the whole work, in percent.
+struct Stretch {
+  double begin, end;
+};
+constexpr Stretch on_sample{0, 60}, on_all_rows{60, 90}, further{90, 100};
 
 constexpr const char* moments_kind = "moments";
 
@@ -111,9 +118,27 @@ class Search {
       starts = promising(starts, result);
       starts.insert(starts.end(), direct.begin(), direct.end());
     }
-    refine_into(result, problem_, bound_, options_, starts);
-    if (blind()) refine_into(result, problem_, bound_, options_, along_flat_directions(result.optima.front().optimum));
+    refine(result, starts, on_all_rows);
+    if (blind() && !result.stopped) refine(result, along_flat_directions(result.optima.front().optimum), further);
     return result;
+  }
+
+  /// Adds where the starts lead on all rows; of many starts, only the best after a few iterations are taken to the end.
+  void refine(SearchResult& result, const std::vector<FoundOptimum>& starts, const Stretch& stretch) const {
+    const bool many = starts.size() > finished_limit;
+    const double middle = 0.5 * (stretch.begin + stretch.end);
+    std::vector<FoundOptimum> brief;
+    if (many) {
+      for (FoundOptimum& one :
+           refined(problem_, starts, loose(options_, 1e-6), brief_iterations, {stretch.begin, middle}, result)) {
+        add(brief, std::move(one));
+      }
+      if (brief.size() > finished_limit) brief.resize(finished_limit);
+    }
+    for (FoundOptimum& one : refined(problem_, many ? brief : starts, loose(options_, 1e-9), full_iterations,
+                                     {many ? middle : stretch.begin, stretch.end}, result)) {
+      add(result.optima, std::move(one));
+    }
   }
 
  private:
@@ -190,13 +215,13 @@ class Search {
     while (tried < limit) {
       const std::size_t end = std::min(limit, tried + round_size);
       const std::vector<FoundOptimum> round(starts.begin() + long(tried), starts.begin() + long(end));
-      std::vector<FoundOptimum> reached = refined(sample, round, loose(options_, 1e-6), sample_iterations, result);
-      for (FoundOptimum& one : reached) add(found, std::move(one));
-      tried = end;
-      if (options_.progress && !options_.progress(double(tried), double(limit + refined_limit))) {
-        result.stopped = true;
-        break;
+      const auto share = [&](std::size_t starts_done) { return on_sample.end * double(starts_done) / double(limit); };
+      for (FoundOptimum& one :
+           refined(sample, round, loose(options_, 1e-6), sample_iterations, {share(tried), share(end)}, result)) {
+        add(found, std::move(one));
       }
+      tried = end;
+      if (result.stopped) break;
       if (tried >= fewest_rounds * round_size && found.front().hits >= recurrences) break;
     }
     result.starts = int(tried);
@@ -207,17 +232,33 @@ class Search {
   }
 
   std::vector<FoundOptimum> refined(const Problem& problem, const std::vector<FoundOptimum>& starts,
-                                    const LikelihoodOptions& accuracy, int iterations, SearchResult& result) const {
+                                    const LikelihoodOptions& accuracy, int iterations, const Stretch& stretch,
+                                    SearchResult& result) const {
     std::vector<FoundOptimum> reached = starts;
     std::vector<int> evaluations(starts.size(), 0);
+    std::atomic<bool> stop{result.stopped};
+    std::atomic<int> done{0};
+    const auto keep_going = [&] {
+      const double share = std::min(1.0, double(++done) / double(starts.size()) / iterations);
+      if (options_.progress && omp_get_thread_num() == 0 &&
+          !options_.progress(stretch.begin + share * (stretch.end - stretch.begin), further.end)) {
+        stop = true;
+      }
+      return !stop;
+    };
     in_parallel(starts.size(), [&](std::size_t k) {
+      if (stop && k > 0) return;  // without a single evaluation, it is as good as nothing
       LinkLikelihood likelihood(problem, bound_, accuracy);
       const Optimum& from = starts[k].optimum;
-      reached[k].optimum = most_likely_near(likelihood, problem, bound_, from.parameters, from.epsilon, iterations);
+      reached[k].optimum =
+          most_likely_near(likelihood, problem, bound_, from.parameters, from.epsilon, iterations, keep_going);
       evaluations[k] = likelihood.evaluations();
     });
-    for (const int count : evaluations) result.evaluations += count;
-    std::erase_if(reached, [](const FoundOptimum& one) { return !one.optimum.parameters.allFinite(); });
+    result.stopped = stop;
+    for (std::size_t k = starts.size(); k-- > 0;) {
+      result.evaluations += evaluations[k];
+      if (evaluations[k] == 0 || !reached[k].optimum.parameters.allFinite()) reached.erase(reached.begin() + long(k));
+    }
     return reached;
   }
 
@@ -236,9 +277,6 @@ class Search {
     std::stable_sort(list.begin(), list.end(), better);
   }
 
-  friend void unshuffle::refine_into(SearchResult&, const Problem&, const Model&, const FitOptions&,
-                                     const std::vector<FoundOptimum>&);
-
   const Problem& problem_;
   const Model& bound_;
   const FitOptions& options_;
@@ -255,19 +293,7 @@ SearchResult search_optima(const Problem& problem, const Model& bound, const Fit
 
 void refine_into(SearchResult& result, const Problem& problem, const Model& bound, const FitOptions& options,
                  const std::vector<FoundOptimum>& starts) {
-  const Search search(problem, bound, options);
-  std::vector<FoundOptimum> brief;
-  const bool many = starts.size() > finished_limit;
-  if (many) {
-    for (FoundOptimum& one : search.refined(problem, starts, loose(options, 1e-6), brief_iterations, result)) {
-      search.add(brief, std::move(one));
-    }
-    if (brief.size() > finished_limit) brief.resize(finished_limit);
-  }
-  for (FoundOptimum& one :
-       search.refined(problem, many ? brief : starts, loose(options, 1e-9), full_iterations, result)) {
-    search.add(result.optima, std::move(one));
-  }
+  Search(problem, bound, options).refine(result, starts, further);
 }
 
 }  // namespace unshuffle

@@ -75,6 +75,7 @@ void set_errors(const MethodInput& input, const Optimum& best, const Matrix& cov
 Estimate estimate_entropic(const MethodInput& input) {
   SearchResult found = search_optima(input.problem, input.bound, input.options);
   const std::vector<Symmetry> symmetries = try_symmetries(input, found);
+  if (input.options.progress) (void)input.options.progress(1, 1);
   Optimum& best = found.optima.front().optimum;
   Matrix covariance;
   if (!found.stopped && backend_for(input.problem, input.bound, input.options.backend) == Backend::sorted) {
