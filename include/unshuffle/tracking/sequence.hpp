@@ -17,8 +17,8 @@ struct SequenceInfo {
   double frame_rate = 0;  ///< 0: not known.
   double width = 0;       ///< Of the image, in pixels.
   double height = 0;
-  std::string pictures;           ///< Folder with the frames; empty when there is none.
-  std::string picture_extension;  ///< With its dot.
+  std::string pictures{};           ///< Folder with the frames; empty when there is none.
+  std::string picture_extension{};  ///< With its dot.
 };
 
 /// Where a frame's picture is: six digits, counted from 1.
