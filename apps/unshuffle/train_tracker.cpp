@@ -121,10 +121,12 @@ Command add_train_tracker(CLI::App& root) {
   const pixels::SiameseTrainOptions usual;
   app->get_option("--batch")->description(fmt::format("Frames per step (siamese: {}).", usual.batch));
   app->get_option("--learning-rate")
-      ->description(fmt::format("Of Adam (siamese: {}, divided by the number of a unit's inputs).", usual.learning_rate));
+      ->description(
+          fmt::format("Of Adam (siamese: {}, divided by the number of a unit's inputs).", usual.learning_rate));
   app->add_option("--checkpoint", command->checkpoint, "Written after every epoch.");
-  app->add_flag("--resume", command->resume,
-                "Go on from the checkpoint if it is there; the model is the same to the last bit.");
+  app->add_flag(
+      "--resume", command->resume,
+      "Go on from the checkpoint if it is there; the model is the same to the last bit (siamese: to rounding).");
   app->add_option("--trace", command->trace, "CSV with the objective of every epoch.");
   app->add_option("--out", command->out, "The model: JSON, or for siamese a state dictionary.")->required();
   app->add_option("--threads", command->threads, "0: all. A motion model does not depend on it.")

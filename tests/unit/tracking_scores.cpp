@@ -27,11 +27,8 @@ LabelledBox at(long id, double left, double confidence = 1, int category = 1) {
 Labels labels(std::vector<std::vector<LabelledBox>> frames) { return {.frames = std::move(frames), .columns = 10}; }
 
 Labels sort_results(const Detections& video) {
-  Sort sort;
-  std::vector<std::vector<LabelledBox>> frames;
-  for (const auto& detections : video.frames) frames.push_back(sort.step(detections));
   const fs::path path = fs::temp_directory_path() / ("unshuffle_sort_" + video.info.name + ".txt");
-  std::ofstream(path) << to_mot(frames);  // As a file has them: two decimals.
+  std::ofstream(path) << to_mot(track_by_sort(video));  // As a file has them: two decimals.
   const Labels read = read_labels(path.string(), video.info.length);
   fs::remove(path);
   return read;

@@ -68,7 +68,7 @@ class SiameseNetwork {
   /// what a unit gives out changes as much whether it has many inputs or one.
   virtual void step(double learning_rate) = 0;
 
-  /// Weights and the state of Adam, to go on from bit for bit.
+  /// Weights, their average and the state of Adam, to go on from.
   [[nodiscard]] virtual std::string checkpoint() const = 0;
   virtual void restore(const std::string& content, const std::string& source) = 0;
 
