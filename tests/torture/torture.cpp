@@ -162,7 +162,7 @@ std::string offence(const Problem& one, const Answer& answer) {
                                              answer.row_potential * one.epsilon, one.epsilon) +
                        testing::policy_error(one.columns, one.b, answer.coupling.colwise().sum(),
                                              answer.column_potential * one.epsilon, one.epsilon);
-  const double accepted = mass * (2 * tolerance + 50 * rounding + (one.line ? 1e-9 : 0));
+  const double accepted = mass * (4 * tolerance + 50 * rounding + (one.line ? 1e-9 : 0));
   if (!(error <= accepted))
     return fmt::format("converged with a marginal error of {:.2e}; {:.2e} is accepted", error, accepted);
   const double direct = answer.coupling.cwiseProduct(one.cost).sum();

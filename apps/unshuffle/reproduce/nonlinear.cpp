@@ -1,6 +1,9 @@
 // A sum of sines of features on two platforms: 80 % of the responses, all of the other platform, nothing linked.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "reproduce/four_panels.hpp"
 #include "reproduce/summaries.hpp"
 #include "reproduce/trial.hpp"
@@ -65,25 +68,39 @@ Measurements measure(const Settings& settings) {
   return measure_four_panels(settings, Design::nonlinear, methods, trial);
 }
 
+/// The settings with most rows and with most noise.
+Measurements far_ends(const Measurements& all) {
+  Measurements ends;
+  for (const std::string panel : {"n", "noise"}) {
+    double most = 0;
+    for (const Measurement& one : all)
+      if (one.panel == panel) most = std::max(most, one.x);
+    std::copy_if(all.begin(), all.end(), std::back_inserter(ends),
+                 [&](const Measurement& one) { return one.panel == panel && one.x == most; });
+  }
+  return ends;
+}
+
 Shown show(const Measurements& all) {
   Shown shown;
-  shown.figure = four_panels_figure(all, "Sum of sines, two platforms, all rows shuffled", "test transport cost / spread");
+  shown.figure =
+      four_panels_figure(all, "Sum of sines, two platforms, all rows shuffled", "test transport cost / spread");
   for (const std::string against : {"robot", "ls"}) {
     const Contest result = contest(all, "robot-robust", against, "relative_error");
     shown.claims.push_back({fmt::format("ROBOT-robust consistently outperforms {}.", against == "ls" ? "LS" : "ROBOT"),
-                            result.won_all(),
-                            result.in_words()});
+                            result.won_all(), result.in_words()});
   }
-  const Contest oracle = contest(all, "robot-robust", "oracle", "relative_error");
-  shown.claims.push_back({"ROBOT-robust is better than Oracle when there are many rows or much noise.", oracle.won > 0,
-                          fmt::format("Better in {} of {} settings; not: {}.", oracle.won, oracle.settings, oracle.lost_at)});
+  const Contest oracle = contest(far_ends(all), "robot-robust", "oracle", "relative_error");
+  shown.claims.push_back({"ROBOT-robust is better than Oracle when there are many rows or much noise.",
+                          oracle.won_all(), oracle.in_words()});
   return shown;
 }
 
 }  // namespace
 
 Experiment nonlinear_experiment() {
-  return {"nonlinear", "Sum of sines with D1 and D2 of different sizes: error against d, e, noise and n.", measure, show};
+  return {"nonlinear", "Sum of sines with D1 and D2 of different sizes: error against d, e, noise and n.", measure,
+          show};
 }
 
 }  // namespace unshuffle::app
