@@ -135,12 +135,12 @@ class Network : public SiameseNetwork {
 
   [[nodiscard]] std::vector<Box> predict(const std::vector<Sight>& sights) override {
     const torch::NoGradGuard no_gradient;
-    return to_boxes(best_boxes(propose(*average_, sights), to_tensor(last_boxes(sights))));
+    return to_boxes(look(*average_, sights));
   }
 
   Lesson learn(const std::vector<Sight>& sights, const std::vector<Box>& detections, double diagonal,
                const LinkOptions& options) override {
-    const Tensor boxes = best_boxes(propose(*module_, sights), to_tensor(last_boxes(sights)));
+    const Tensor boxes = look(*module_, sights);
     const Tensor cost = box_costs(boxes, to_tensor(detections), diagonal);
     const auto pairs = double(std::min(sights.size(), detections.size()));
     const Tensor loss = pairs * transport_cost(cost, tracking::relaxed_marginals(options.epsilon, options.unmatched));
@@ -214,10 +214,13 @@ class Network : public SiameseNetwork {
     return network.forward(stacked(sights, target_side, target), stacked(sights, search_side, search));
   }
 
-  static std::vector<Box> last_boxes(const std::vector<Sight>& sights) {
+  /// Where the targets are, as n×4 numbers.
+  [[nodiscard]] static Tensor look(SiamRpn& network, const std::vector<Sight>& sights) {
     std::vector<Box> boxes;
     for (const Sight& sight : sights) boxes.push_back(sight.last);
-    return boxes;
+    const Tensor last = to_tensor(boxes);
+    const Proposals proposals = propose(network, sights);
+    return chosen_boxes(proposals, choose(proposals, last), last);
   }
 
   std::shared_ptr<SiamRpn> module_;

@@ -116,34 +116,36 @@ Tensor penalty(const Tensor& width, const Tensor& height, const Tensor& last_wid
   return torch::exp(-(ratio * size - 1) * size_penalty);
 }
 
+/// Crop pixels per image pixel, n×1.
+Tensor scale_of(const Tensor& last) { return target_side / context(last.slice(1, 2, 3), last.slice(1, 3, 4)); }
+
 }  // namespace
 
 // The proposal is chosen by score, likeness of shape and nearness to the crop's centre; its score and shape also say
 // how much of its size to believe. Neither is differentiated: no slope tells whether another proposal would have been
-// better, and scores that follow the slope of the size's share only make the choice jump. The offsets and sizes are.
-Tensor best_boxes(const Proposals& proposals, const Tensor& last) {
+// better, and scores that follow the slope of the size's share only make the choice jump.
+Choice choose(const Proposals& proposals, const Tensor& last) {
+  const torch::NoGradGuard not_differentiated;
   const auto as = proposals.delta.options();
-  const Tensor anchor = anchors().to(as);
-  const Tensor scale = target_side / context(last.select(1, 2), last.select(1, 3)).unsqueeze(1);
-  const Tensor last_width = last.select(1, 2).unsqueeze(1) * scale;
-  const Tensor last_height = last.select(1, 3).unsqueeze(1) * scale;
-  Tensor best;
-  Tensor share;
-  {
-    const torch::NoGradGuard not_differentiated;
-    const Tensor sizes = anchor.slice(1, 2, 4).t() * proposals.delta.slice(1, 2, 4).exp();
-    const Tensor hann = torch::hann_window(grid_side, false, as);
-    const Tensor window = torch::outer(hann, hann).flatten().repeat(anchor_count);
-    const Tensor likeness = penalty(sizes.select(1, 0), sizes.select(1, 1), last_width, last_height);
-    best = (proposals.score * likeness * (1 - window_influence) + window * window_influence).argmax(1, true);
-    share = size_learning_rate * (proposals.score * likeness).gather(1, best);
-  }
-  const Tensor delta = proposals.delta.gather(2, best.unsqueeze(1).expand({-1, 4, 1})).squeeze(2);
-  const Tensor chosen = anchor.index_select(0, best.flatten());
-  const Tensor offset = (delta.slice(1, 0, 2) * chosen.slice(1, 2, 4) + chosen.slice(1, 0, 2)) / scale;
-  const Tensor size = chosen.slice(1, 2, 4) * delta.slice(1, 2, 4).exp();
+  const Tensor sizes = anchors().to(as).slice(1, 2, 4).t() * proposals.delta.slice(1, 2, 4).exp();
+  const Tensor last_size = last.slice(1, 2, 4) * scale_of(last);
+  const Tensor likeness =
+      penalty(sizes.select(1, 0), sizes.select(1, 1), last_size.slice(1, 0, 1), last_size.slice(1, 1, 2));
+  const Tensor hann = torch::hann_window(grid_side, false, as);
+  const Tensor window = torch::outer(hann, hann).flatten().repeat(anchor_count);
+  const Tensor believed = proposals.score * likeness;
+  const Tensor place = (believed * (1 - window_influence) + window * window_influence).argmax(1, true);
+  return {place, size_learning_rate * believed.gather(1, place)};
+}
+
+Tensor chosen_boxes(const Proposals& proposals, const Choice& choice, const Tensor& last) {
+  const Tensor delta = proposals.delta.gather(2, choice.place.unsqueeze(1).expand({-1, 4, 1})).squeeze(2);
+  const Tensor anchor = anchors().to(delta.options()).index_select(0, choice.place.flatten());
+  const Tensor scale = scale_of(last);
+  const Tensor offset = (delta.slice(1, 0, 2) * anchor.slice(1, 2, 4) + anchor.slice(1, 0, 2)) / scale;
+  const Tensor size = anchor.slice(1, 2, 4) * delta.slice(1, 2, 4).exp() / scale;
   const Tensor last_size = last.slice(1, 2, 4);
-  const Tensor new_size = last_size * (1 - share) + size / scale * share;
+  const Tensor new_size = last_size * (1 - choice.share) + size * choice.share;
   const Tensor center = last.slice(1, 0, 2) + last_size / 2 + offset;
   return torch::cat({center - new_size / 2, new_size}, 1);
 }

@@ -39,8 +39,15 @@ class SiamRpn : public torch::nn::Module {
 /// places × 4: centre, width and height of every anchor, in crop pixels from the crop's centre.
 [[nodiscard]] torch::Tensor anchors();
 
-/// The boxes (n×4: left, top, width, height, in image pixels) of the best proposals, seen from boxes of the same
-/// layout.
-[[nodiscard]] torch::Tensor best_boxes(const Proposals& proposals, const torch::Tensor& last);
+/// Which proposal is believed for each target, and how much of its size. Boxes are n×4: left, top, width, height, in
+/// image pixels.
+struct Choice {
+  torch::Tensor place;  ///< n×1.
+  torch::Tensor share;  ///< n×1.
+};
+[[nodiscard]] Choice choose(const Proposals& proposals, const torch::Tensor& last);
+
+/// The boxes of the chosen proposals, seen from the last boxes; differentiable in the proposals.
+[[nodiscard]] torch::Tensor chosen_boxes(const Proposals& proposals, const Choice& choice, const torch::Tensor& last);
 
 }  // namespace unshuffle::pixels
