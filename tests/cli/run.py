@@ -771,7 +771,8 @@ class Tracking(Case):
         self.make_video("a/Walk")
         self.make_video("a/Stroll", people=4)
         self.succeed("reproduce", "mot", "--mot-data", "a", "--out", "r")
-        self.assertEqual(sorted(os.listdir(self.path("r"))), ["index.html", "mot.csv", "mot.png", "mot.svg", "results.md"])
+        self.assertEqual(sorted(os.listdir(self.path("r"))),
+                         ["index.html", "mot.csv", "mot.png", "mot.svg", "results.md", "settings.txt"])
         with open(self.path("r/results.md")) as page:
             self.assertIn("| all sequences | SORT |", page.read())
         switches = [row for row in read_rows(self.path("r/mot.csv")) if row["quantity"] == "IDS"]
