@@ -395,6 +395,8 @@ std::string to_csv(const Table& table) {
       const Column& column = table.columns[at];
       if (column.text.empty()) {
         append_number(out, column.numbers[row]);
+      } else if (column.text[row].empty() && table.columns.size() == 1) {
+        out += "\"\"";  // an empty line would be no row
       } else {
         out += csv_field(column.text[row]);
       }

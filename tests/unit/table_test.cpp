@@ -132,6 +132,12 @@ TEST(Table, text_is_kept_of_numbers_too_when_asked) {
   EXPECT_EQ(table.numbers("id"), std::vector<double>{7});
 }
 
+TEST(Table, an_empty_cell_of_a_single_column_survives_being_written) {
+  const Table table = parse("a\nx\n\"\"\n");
+  ASSERT_EQ(table.rows, 2);
+  EXPECT_EQ(parse(to_csv(table)).rows, 2);
+}
+
 /// What parse() comes to on a number of threads: the table as CSV with where each column's text begins, or the
 /// complaint.
 std::string outcome(const std::string& content, int threads) {
