@@ -126,16 +126,8 @@ int trained_frames(const tracking::Detections& video, const SiameseTrainOptions&
 }  // namespace
 
 void validate(const SiameseTrainOptions& options) {
-  using tracking::require;
-  const LinkOptions& links = options.links;
-  require(options.epochs >= 1, "epochs", options.epochs, "at least 1");
-  require(options.batch >= 1, "batch", options.batch, "at least 1");
-  require(options.hold_out >= 0, "hold_out", options.hold_out, "at least 0");
-  require(options.learning_rate > 0 && std::isfinite(options.learning_rate), "learning_rate", options.learning_rate,
-          "> 0");
-  require(links.epsilon > 0 && std::isfinite(links.epsilon), "epsilon", links.epsilon, "> 0");
-  require(links.unmatched >= 0 && links.unmatched < 1, "unmatched", links.unmatched, "at least 0 and below 1");
-  tracking::validate(options.tracker);
+  tracking::require_training(options, options.links);
+  tracking::require(options.hold_out >= 0, "hold_out", options.hold_out, "at least 0");
 }
 
 void prepare(SiameseNetwork& network, const PictureFiles& files, const std::vector<tracking::Detections>& videos) {

@@ -63,16 +63,10 @@ void adam_step(TrainState& state, const Vector& gradient, double learning_rate) 
 }  // namespace
 
 void validate(const TrainOptions& options) {
-  require(options.epochs >= 1, "epochs", options.epochs, "at least 1");
-  require(options.batch >= 1, "batch", options.batch, "at least 1");
-  require(options.learning_rate > 0 && std::isfinite(options.learning_rate), "learning_rate", options.learning_rate,
-          "> 0");
-  require(options.epsilon > 0 && std::isfinite(options.epsilon), "epsilon", options.epsilon, "> 0");
-  require(options.unmatched >= 0 && options.unmatched < 1, "unmatched", options.unmatched, "at least 0 and below 1");
+  require_training(options, options);
   require(options.round >= 1, "round", options.round, "at least 1");
   require(options.patience >= 1, "patience", options.patience, "at least 1");
   require(options.least_gain >= 0, "least_gain", options.least_gain, "at least 0");
-  validate(options.tracker);
 }
 
 TrainState::TrainState(MotionModel start)
