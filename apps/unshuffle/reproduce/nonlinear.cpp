@@ -72,11 +72,12 @@ Measurements measure(const Settings& settings) {
 Measurements far_ends(const Measurements& all) {
   Measurements ends;
   for (const std::string panel : {"n", "noise"}) {
-    double most = 0;
-    for (const Measurement& one : all)
-      if (one.panel == panel) most = std::max(most, one.x);
-    std::copy_if(all.begin(), all.end(), std::back_inserter(ends),
-                 [&](const Measurement& one) { return one.panel == panel && one.x == most; });
+    const Measurements of_panel = select(all, {panel, "", ""});
+    const std::vector<double> settings = settings_of(of_panel);
+    if (settings.empty()) continue;
+    const double most = *std::max_element(settings.begin(), settings.end());
+    std::copy_if(of_panel.begin(), of_panel.end(), std::back_inserter(ends),
+                 [&](const Measurement& one) { return one.x == most; });
   }
   return ends;
 }
