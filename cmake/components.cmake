@@ -1,11 +1,12 @@
-# Optional components: modules that the program loads when they are asked for (include/unshuffle/pixels/component.hpp).
+# Optional components: modules that the program loads when they are asked for (include/unshuffle/component.hpp).
 set(UNSHUFFLE_TORCH AUTO CACHE STRING "The Siamese model, with libtorch: AUTO (when it is found), ON or OFF")
 set(UNSHUFFLE_OPENCV AUTO CACHE STRING "Reading and drawing pictures, with OpenCV: AUTO (when it is found), ON or OFF")
-set_property(CACHE UNSHUFFLE_TORCH UNSHUFFLE_OPENCV PROPERTY STRINGS AUTO ON OFF)
+set(UNSHUFFLE_MPI AUTO CACHE STRING "One fit by several processes, with MPI: AUTO (when it is found), ON or OFF")
+set_property(CACHE UNSHUFFLE_TORCH UNSHUFFLE_OPENCV UNSHUFFLE_MPI PROPERTY STRINGS AUTO ON OFF)
 
 set(UNSHUFFLE_MODULES_DIR ${CMAKE_INSTALL_LIBDIR}/unshuffle)
 file(RELATIVE_PATH UNSHUFFLE_MODULES_FROM_PROGRAM ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_PREFIX}/${UNSHUFFLE_MODULES_DIR})
-set_source_files_properties(src/pixels/component.cpp PROPERTIES COMPILE_DEFINITIONS
+set_source_files_properties(src/component.cpp PROPERTIES COMPILE_DEFINITIONS
   "UNSHUFFLE_MODULES_FROM_PROGRAM=\"${UNSHUFFLE_MODULES_FROM_PROGRAM}\";UNSHUFFLE_MODULES=\"${CMAKE_INSTALL_PREFIX}/${UNSHUFFLE_MODULES_DIR}\"")
 
 # Says what was decided; stops when what was asked for is not there.
@@ -20,8 +21,8 @@ function(unshuffle_decide component wanted found packages)
 endfunction()
 
 # The sources also as a static library for the tests, which look inside.
-function(unshuffle_component name)
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/pixels/${name}/*.cpp)
+function(unshuffle_component name folder)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${folder}/*.cpp)
   add_library(unshuffle_${name}_objects OBJECT ${sources})
   target_include_directories(unshuffle_${name}_objects PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(unshuffle_${name}_objects PUBLIC unshuffle fmt::fmt ${ARGN} PRIVATE unshuffle_flags)
@@ -41,7 +42,7 @@ if(found)
   add_library(unshuffle_libtorch INTERFACE)
   target_include_directories(unshuffle_libtorch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
   target_link_libraries(unshuffle_libtorch INTERFACE ${TORCH_LIBRARIES})
-  unshuffle_component(torch unshuffle_libtorch)
+  unshuffle_component(torch pixels/torch unshuffle_libtorch)
 endif()
 
 # Debian's packages of single OpenCV parts come without OpenCVConfig.cmake.
@@ -64,5 +65,15 @@ if(found)
   foreach(part IN LISTS parts)
     target_link_libraries(unshuffle_libopencv INTERFACE ${OPENCV_${part}_LIBRARY})
   endforeach()
-  unshuffle_component(opencv unshuffle_libopencv)
+  unshuffle_component(opencv pixels/opencv unshuffle_libopencv)
+endif()
+
+set(found OFF)
+if(UNSHUFFLE_MPI)
+  find_package(MPI QUIET COMPONENTS CXX)
+  set(found ${MPI_CXX_FOUND})
+endif()
+unshuffle_decide(UNSHUFFLE_MPI ${UNSHUFFLE_MPI} ${found} libopenmpi-dev)
+if(found)
+  unshuffle_component(mpi large/mpi MPI::MPI_CXX)
 endif()

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <filesystem>
 #include <memory>
 
 #include "commands.hpp"
@@ -10,9 +11,11 @@
 #include "pairs.hpp"
 #include "progress.hpp"
 #include "search.hpp"
+#include "together.hpp"
 #include "unshuffle/data/output_file.hpp"
 #include "unshuffle/error.hpp"
 #include "unshuffle/fit/match.hpp"
+#include "unshuffle/large/fit.hpp"
 #include "unshuffle/model/registry.hpp"
 #include "unshuffle/report/html.hpp"
 
@@ -37,6 +40,9 @@ struct FitCommand {
   std::string report_truth;
   bool json = false;
   bool verbose = false;
+  bool stream = false;
+  std::string scratch;
+  CLI::Option* scratch_given = nullptr;
   CLI::Option* links_given = nullptr;
   CLI::Option* report_truth_given = nullptr;
   CLI::Option* trace_given = nullptr;
@@ -84,6 +90,13 @@ void add_output_options(CLI::App& app, FitCommand& command) {
                      "Report: truth.json of unshuffle simulate; match probabilities are held against it, the fit does "
                      "not see it.");
   app.add_flag("--json", command.json, "Print JSON instead of a table.");
+}
+
+void add_size_options(CLI::App& app, FitCommand& command) {
+  app.add_flag("--stream", command.stream,
+               "Tables larger than memory: rows are kept in a file and read again for every step.");
+  command.scratch_given = app.add_option("--scratch", command.scratch, "Folder for that file; the system's own else.")
+                              ->check(CLI::ExistingDirectory);
 }
 
 Optimizer to_optimizer(const std::string& optimizer) {
@@ -207,8 +220,70 @@ void print(const FitCommand& command, const Fit& fit, const FitContext& context)
   }
 }
 
-int run(const FitCommand& command) {
-  FitOptions options = to_options(command);
+FitContext context_of(const FitCommand& command, const ColumnChoice& columns, const Model& bound,
+                      const FitOptions& options) {
+  return {.columns = columns,
+          .one_table = command.tables.features.empty(),
+          .intercept = !command.method.no_intercept,
+          .model_state = model_state(bound),
+          .tolerance = options.tolerance,
+          .accuracy = options.accuracy,
+          .unmatched = options.unmatched,
+          .rho1 = options.rho1,
+          .rho2 = options.rho2};
+}
+
+int exit_code_of(const Fit& fit) {
+  const bool believable = fit.identifiable.verdict != Verdict::not_identifiable;
+  return fit.status == Fit::Status::converged && believable ? 0 : 1;
+}
+
+/// What takes all rows into one memory has no place here.
+void require_pieces(const FitCommand& command) {
+  const EventFlags& events = command.tables.events;
+  const bool uses_events =
+      !events.transforms.empty() || events.compensate || !events.gates.empty() || events.equal_mass_gates > 0;
+  const std::pair<bool, const char*> given[] = {{!command.pairs.empty(), "--pairs"},
+                                                {!command.links.empty(), "--links"},
+                                                {!command.report.empty(), "--report"},
+                                                {!command.search.known.empty(), "--known"},
+                                                {!command.search.truth.empty(), "--truth"},
+                                                {command.search.paper_settings, "--paper-settings"},
+                                                {uses_events, "scales and gates of events"}};
+  for (const auto& [present, name] : given) {
+    if (present) throw InvalidInput(fmt::format("{}: not with tables in pieces (--stream, or several processes)", name));
+  }
+}
+
+int run_in_pieces(const FitCommand& command, FitOptions options, large::Team& team) {
+  require_pieces(command);
+  use_threads(options.threads);
+  const auto model = make_model(command.method.model, !command.method.no_intercept);
+  if (team.leads() && !command.out.empty()) require_writable(command.out);
+  large::ReadOptions reading;
+  if (command.stream)
+    reading.scratch =
+        command.scratch.empty() ? std::filesystem::temp_directory_path().string() : command.scratch;
+  const large::LargeTables tables = large::read_tables_in_pieces(
+      large::files_named(command.tables.responses),
+      command.tables.features.empty() ? std::vector<std::string>{} : large::files_named(command.tables.features),
+      column_choice(command.tables), team, reading);
+  const auto bound = model->bound_to(completed(tables.sample));
+  require_estimable(tables.sample, *bound);
+  apply_to_model(command.search, tables.sample, *bound, options);
+  if (team.leads()) options.progress = progress_bar(command.tables.quiet);
+  const Fit result = large::fit_large(tables, *model, options, team);
+  if (!team.leads()) return 0;
+  if (!command.tables.quiet) {
+    for (const std::string& note : tables.notes) fmt::print(stderr, "unshuffle: note: {}\n", note);
+  }
+  const FitContext context = context_of(command, tables.columns, *bound, options);
+  write_outputs(command, result, context, "", "");
+  print(command, result, context);
+  return exit_code_of(result);
+}
+
+int run_in_memory(const FitCommand& command, FitOptions options) {
   const auto model = make_model(command.method.model, !command.method.no_intercept);
   if (!command.search.known.empty() && !command.search.truth.empty()) {
     throw InvalidInput("--known and --truth both say which rows belong together; give one of them");
@@ -227,23 +302,22 @@ int run(const FitCommand& command) {
   options.progress = progress_bar(command.tables.quiet);
   const Fit result = fit(problem, *model, options);
 
-  FitContext context{.columns = loaded.columns,
-                     .one_table = command.tables.features.empty(),
-                     .intercept = !command.method.no_intercept,
-                     .model_state = model_state(*bound),
-                     .tolerance = options.tolerance,
-                     .accuracy = options.accuracy,
-                     .unmatched = options.unmatched,
-                     .rho1 = options.rho1,
-                     .rho2 = options.rho2};
+  const FitContext context = context_of(command, loaded.columns, *bound, options);
   const bool matched = !command.pairs.empty() || !command.report.empty();
   const Matching matching = matched ? match(result, problem, *bound, options) : Matching{};
   write_outputs(
       command, result, context, pairs_csv(matching),
       command.report.empty() ? "" : html_report({result, context, problem, *bound, options, matching, truth}));
   print(command, result, context);
-  const bool believable = result.identifiable.verdict != Verdict::not_identifiable;
-  return result.status == Fit::Status::converged && believable ? 0 : 1;
+  return exit_code_of(result);
+}
+
+int run(const FitCommand& command) {
+  const FitOptions options = to_options(command);
+  require_meaning(*command.scratch_given, command.stream, "--stream");
+  const std::unique_ptr<large::Team> team = large::make_team();
+  if (!command.stream && team->size() == 1) return run_in_memory(command, options);
+  return together(*team, [&] { return run_in_pieces(command, options, *team); });
 }
 
 }  // namespace
@@ -257,6 +331,7 @@ Command add_fit(CLI::App& root) {
   add_search_options(*app, command->search);
   add_descent_options(*app, *command);
   add_output_options(*app, *command);
+  add_size_options(*app, *command);
   add_verbose_option(*app, command->verbose);
   app->footer(
       "Without --method: auto, or robot when an option that only robot reads is given (--epsilon, --optimizer, ...).\n"
@@ -266,6 +341,9 @@ Command add_fit(CLI::App& root) {
       "      --out fit.json --pairs pairs.csv --report report.html\n\n"
       "The same by another method, to compare; unshuffle compare tries several at once\n"
       "  unshuffle fit wages.csv people.csv --response wage --method am --starts 20\n\n"
+      "More rows than memory, or than one machine can hold (docs/large.md); quote patterns of files\n"
+      "  unshuffle fit wages.csv people.csv --response wage --stream\n"
+      "  mpirun -n 4 unshuffle fit 'wages-*.csv' 'people-*.csv' --response wage\n\n"
       "Cytometry: one channel from the others, cells sorted by gates\n"
       "  unshuffle fit cells.fcs --response FITC-A --transform asinh:150 --gates gates.xml --group gates");
   return {app, [command] { return run(*command); }};

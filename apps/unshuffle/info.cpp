@@ -8,9 +8,10 @@
 
 #include "commands.hpp"
 #include "shell.hpp"
+#include "unshuffle/component.hpp"
 #include "unshuffle/cytometry/compensation.hpp"
 #include "unshuffle/cytometry/fcs.hpp"
-#include "unshuffle/pixels/component.hpp"
+#include "unshuffle/fit/methods.hpp"
 #include "unshuffle/version.hpp"
 
 namespace unshuffle::app {
@@ -61,19 +62,25 @@ int run_on_file(const InfoCommand& command) {
 /// What each optional component is good for, or what to do to have it.
 nlohmann::ordered_json components() {
   nlohmann::ordered_json list;
-  for (const pixels::Component& component : {pixels::torch_component, pixels::opencv_component}) {
-    list[component.name] = pixels::find_module(component).empty()
+  for (const Component& component : {torch_component, opencv_component, mpi_component}) {
+    list[component.name] = find_module(component).empty()
                                ? fmt::format("missing; for {}, {}", component.purpose, component.remedy)
                                : component.purpose;
   }
   return list;
 }
 
+std::vector<std::string> methods() {
+  std::vector<std::string> names;
+  for (const MethodInfo& info : known_methods()) names.emplace_back(info.name);
+  return names;
+}
+
 int run(bool json) {
   const std::string eigen = fmt::format("{}.{}.{}", EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION, EIGEN_MINOR_VERSION);
   const nlohmann::ordered_json info{
       {"version", version},
-      {"methods", {"robot", "robot-robust"}},
+      {"methods", methods()},
       {"models", {"linear", "sine", "spline:K"}},
       {"backends", {"dense", "sorted"}},
       {"threads", omp_get_max_threads()},

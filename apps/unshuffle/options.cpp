@@ -189,13 +189,18 @@ FitOptions to_fit_options(const MethodOptions& options) {
   return fit;
 }
 
-TablesAsProblem load(const TableOptions& options) {
+ColumnChoice column_choice(const TableOptions& options) {
   ColumnChoice columns;
   columns.response = options.response;
   if (options.x_given != nullptr && options.x_given->count() > 0) columns.x = options.x;
   if (options.z_given != nullptr && options.z_given->count() > 0) columns.z = options.z;
   columns.weights = options.weights;
   columns.groups = to_keys(options.groups);
+  return columns;
+}
+
+TablesAsProblem load(const TableOptions& options) {
+  ColumnChoice columns = column_choice(options);
   if (options.events.equal_mass_gates > 0) {
     columns.groups.push_back({cytometry::mass_gate_column, cytometry::mass_gate_column});
   }

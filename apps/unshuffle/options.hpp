@@ -68,6 +68,9 @@ void require_meaning(const CLI::Option& option, bool has_meaning, std::string_vi
 /// Throws InvalidInput `OPTION = VALUE must be EXPECTED` unless it holds.
 void require(bool holds, std::string_view option, double value, std::string_view expected);
 
+/// Which columns mean what, as far as the options say.
+[[nodiscard]] ColumnChoice column_choice(const TableOptions& options);
+
 /// Reads the files; says on stderr what was left out, unless quiet.
 [[nodiscard]] TablesAsProblem load(const TableOptions& options);
 

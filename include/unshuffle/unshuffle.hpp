@@ -27,7 +27,6 @@
 #include "unshuffle/model/registry.hpp"
 #include "unshuffle/model/sine.hpp"
 #include "unshuffle/model/spline.hpp"
-#include "unshuffle/pixels/component.hpp"
 #include "unshuffle/pixels/picture.hpp"
 #include "unshuffle/pixels/picture_files.hpp"
 #include "unshuffle/pixels/siamese.hpp"

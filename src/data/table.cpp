@@ -331,6 +331,16 @@ Table parse_csv(const std::string& content, const std::string& source, KeepText 
   return table;
 }
 
+Table parse_csv_rows(std::string_view lines, const std::vector<std::string>& columns, const std::string& source,
+                     long first_line, bool file_ends) {
+  Part part{lines, first_line, {.source = source, .columns = {}}};
+  for (const std::string& name : columns) part.table.columns.push_back({.name = name});
+  read(part);
+  if (part.failure) std::rethrow_exception(part.failure);
+  if (part.blank_line > 0 && !file_ends) complain_of_blank_line(source, part.blank_line);
+  return std::move(part.table);
+}
+
 Table read_csv(const std::string& path, KeepText keep_text) { return parse_csv(read_file(path), path, keep_text); }
 
 const Column* Table::find(const std::string& name) const {

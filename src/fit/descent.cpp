@@ -83,7 +83,7 @@ class Descent {
   }
 
   Evaluation evaluate(const Vector& w, bool with_hessian) {
-    if (objective_) return objective_(w, evaluator_.epsilon());
+    if (objective_) return objective_(w, evaluator_.epsilon(), with_hessian);
     if (options_.batch > 0) return evaluate_batch(problem_, bound_, batch_options(), w, options_.batch, random_);
     return evaluator_.evaluate(w, with_hessian);
   }

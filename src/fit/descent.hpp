@@ -40,8 +40,8 @@ struct Descended {
 /// Called after every outer iteration; returns false to stop.
 using Tick = std::function<bool()>;
 
-/// Objective and gradient at w for an absolute ε.
-using OuterObjective = std::function<Evaluation(const VectorRef& w, double epsilon)>;
+/// Objective and gradient at w for an absolute ε, and the Hessian where it is asked for.
+using OuterObjective = std::function<Evaluation(const VectorRef& w, double epsilon, bool with_hessian)>;
 
 /// `options.epsilon` and `epsilon_start` are absolute here. Minimises `objective` where one is given, else what the
 /// evaluator computes.

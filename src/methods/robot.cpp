@@ -65,7 +65,7 @@ class UnrolledObjective {
     }
   }
 
-  Evaluation operator()(const VectorRef& w, double epsilon) const {
+  Evaluation operator()(const VectorRef& w, double epsilon, bool /*with_hessian*/) const {
     Evaluation sum;
     sum.gradient = Vector::Zero(w.size());
     sum.inner_iterations = input_.options.unroll;

@@ -89,6 +89,10 @@ Json body_of(const Fit& fit) {
   out["starts"] = fit.candidates.size();
   out["seconds"] = fit.seconds;
   out["peak_memory_mb"] = fit.peak_memory_mb;
+  if (fit.passes > 0) {
+    out["pieces"] = {
+        {"processes", fit.processes}, {"passes", fit.passes}, {"bytes_per_evaluation", fit.bytes_per_evaluation}};
+  }
   out["seed"] = fit.seed;
   out["version"] = version;
   return out;

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "transport/chebyshev.hpp"
+
 namespace unshuffle::transport {
 namespace {
 
@@ -18,23 +20,6 @@ constexpr int cell_order = 9;
 
 /// Below this many points threads cost more than they bring.
 constexpr Index worth_threads = 20000;
-
-/// Chebyshev points of the first kind on [-1, 1], ascending.
-Vector chebyshev_points(int count) {
-  Vector points(count);
-  for (int k = 0; k < count; ++k) points[k] = -std::cos(M_PI * (k + 0.5) / count);
-  return points;
-}
-
-/// Values at chebyshev_points(count) → coefficients of the Chebyshev series through them.
-Matrix chebyshev_coefficients(int count) {
-  const Vector points = chebyshev_points(count);
-  Matrix transform(count, count);
-  for (int degree = 0; degree < count; ++degree)
-    for (int k = 0; k < count; ++k)
-      transform(degree, k) = (degree == 0 ? 1.0 : 2.0) / count * std::cos(degree * std::acos(points[k]));
-  return transform;
-}
 
 /// A copy in Eigen's own aligned storage: sums over it are taken in the same order wherever the original lies.
 Vector aligned(const std::vector<double>& values) {

@@ -7,7 +7,7 @@
 
 #include "support/complaint.hpp"
 #include "unshuffle/error.hpp"
-#include "unshuffle/pixels/component.hpp"
+#include "unshuffle/component.hpp"
 #include "unshuffle/pixels/siamese.hpp"
 
 namespace unshuffle::pixels {

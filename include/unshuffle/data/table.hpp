@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "unshuffle/types.hpp"
@@ -48,6 +49,11 @@ enum class KeepText { where_needed, always };
 /// As read_csv, from memory; `source` names it in messages.
 [[nodiscard]] Table parse_csv(const std::string& content, const std::string& source,
                               KeepText keep_text = KeepText::where_needed);
+
+/// Rows from the middle of a file with these columns, numbers only; `first_line` is the line they begin on. Blank lines
+/// are accepted where the file ends.
+[[nodiscard]] Table parse_csv_rows(std::string_view lines, const std::vector<std::string>& columns,
+                                   const std::string& source, long first_line, bool file_ends);
 
 /// The table as CSV; numbers in the fewest digits that read back to the same double.
 [[nodiscard]] std::string to_csv(const Table& table);

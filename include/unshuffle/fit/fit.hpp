@@ -176,6 +176,10 @@ struct Fit {
   Index responses = 0;
   Index features = 0;
 
+  int processes = 1;                ///< That shared the rows.
+  int passes = 0;                   ///< Over tables in pieces; 0: the tables were in memory.
+  double bytes_per_evaluation = 0;  ///< Between processes, through the one that leads.
+
   std::vector<Candidate> candidates;  ///< Every start, best first.
   std::vector<TracePoint> trace;
 

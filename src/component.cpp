@@ -1,4 +1,4 @@
-#include "unshuffle/pixels/component.hpp"
+#include "unshuffle/component.hpp"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -6,13 +6,10 @@
 #include <filesystem>
 #include <string_view>
 
-#include "unshuffle/data/table.hpp"
 #include "unshuffle/error.hpp"
-#include "unshuffle/pixels/picture_files.hpp"
-#include "unshuffle/pixels/siamese.hpp"
 #include "unshuffle/version.hpp"
 
-namespace unshuffle::pixels {
+namespace unshuffle {
 
 const Component torch_component{"torch", "unshuffle_torch.so", "the Siamese model",
                                 "install libtorch-dev and build with -DUNSHUFFLE_TORCH=ON"};
@@ -20,6 +17,8 @@ const Component opencv_component{
     "opencv", "unshuffle_opencv.so", "reading and drawing pictures",
     "install libopencv-imgproc-dev, libopencv-imgcodecs-dev and libopencv-videoio-dev and build with "
     "-DUNSHUFFLE_OPENCV=ON"};
+const Component mpi_component{"mpi", "unshuffle_mpi.so", "one fit by several processes",
+                              "install libopenmpi-dev and build with -DUNSHUFFLE_MPI=ON"};
 
 std::string find_module(const Component& component) {
   namespace fs = std::filesystem;
@@ -50,22 +49,4 @@ void* load_function(const Component& component, const char* function) {
   return find(function);
 }
 
-const PictureFiles& picture_files() {
-  static const PictureFiles& files =
-      *reinterpret_cast<const PictureFiles* (*)()>(load_function(opencv_component, "unshuffle_picture_files"))();
-  return files;
-}
-
-std::unique_ptr<SiameseNetwork> make_network(const SiameseShape& shape) {
-  const auto make = reinterpret_cast<SiameseNetwork* (*)(const SiameseShape&)>(
-      load_function(torch_component, "unshuffle_make_network"));
-  return std::unique_ptr<SiameseNetwork>(make(shape));
-}
-
-std::unique_ptr<SiameseNetwork> load_network(const std::string& path, int frozen) {
-  const auto load = reinterpret_cast<SiameseNetwork* (*)(const std::string&, const std::string&, int)>(
-      load_function(torch_component, "unshuffle_load_network"));
-  return std::unique_ptr<SiameseNetwork>(load(read_file(path), path, frozen));
-}
-
-}  // namespace unshuffle::pixels
+}  // namespace unshuffle

@@ -1,13 +1,13 @@
 // Optional parts of the program, each a module of its own beside it.
 //
 // They are loaded when first asked for and not linked: libtorch and OpenCV take half a second to load, which nobody
-// should pay who fits a regression.
+// should pay who fits a regression, and MPI is of use where there are several processes only.
 #pragma once
 
 #include <string>
 #include <vector>
 
-namespace unshuffle::pixels {
+namespace unshuffle {
 
 struct Component {
   std::string name;     ///< As `unshuffle info` shows it.
@@ -18,6 +18,7 @@ struct Component {
 
 extern const Component torch_component;
 extern const Component opencv_component;
+extern const Component mpi_component;
 
 /// Path of the module; empty when it was not built.
 [[nodiscard]] std::string find_module(const Component& component);
@@ -26,4 +27,4 @@ extern const Component opencv_component;
 /// when it cannot be loaded or belongs to another version.
 [[nodiscard]] void* load_function(const Component& component, const char* function);
 
-}  // namespace unshuffle::pixels
+}  // namespace unshuffle

@@ -1,0 +1,37 @@
+// One run by several processes: it ends for all of them or for none.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <new>
+
+#include "unshuffle/error.hpp"
+#include "unshuffle/large/team.hpp"
+
+namespace unshuffle::app {
+
+/// work(); when it fails in one of several processes, the reason is printed there and all are ended: the others would
+/// wait for its answers forever.
+template <class Work>
+int together(large::Team& team, const Work& work) {
+  const auto end_all = [&](const char* message, int exit_code) {
+    fmt::print(stderr, "unshuffle: error: process {} of {}: {}\n", team.rank() + 1, team.size(), message);
+    std::fflush(stderr);
+    team.abort(exit_code);
+  };
+  try {
+    return work();
+  } catch (const Error& error) {
+    if (team.size() > 1) end_all(error.what(), error.exit_code());
+    throw;
+  } catch (const std::bad_alloc&) {
+    if (team.size() > 1) end_all("out of memory", 4);
+    throw;
+  } catch (const std::exception& error) {
+    if (team.size() > 1) end_all(error.what(), 4);
+    throw;
+  }
+}
+
+}  // namespace unshuffle::app

@@ -1,0 +1,281 @@
+#include "unshuffle/large/fit.hpp"
+
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <Eigen/QR>
+#include <chrono>
+#include <cmath>
+#include <limits>
+
+#include "fit/descent.hpp"
+#include "fit/peak_memory.hpp"
+#include "inference/kernel_density.hpp"
+#include "large/objective.hpp"
+#include "unshuffle/error.hpp"
+#include "unshuffle/fit/methods.hpp"
+
+namespace unshuffle::large {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+void require_supported(const LargeTables& tables, const FitOptions& options) {
+  const bool known = options.method == Method::robot || options.method == Method::robot_robust ||
+                     options.method == Method::entropic || options.method == Method::mixture ||
+                     options.method == Method::automatic;
+  if (!known)
+    throw InvalidInput(fmt::format("tables in pieces can be fitted by auto, mixture, entropic, robot and robot-robust; "
+                                   "not by {}",
+                                   name_of(options.method)));
+  if (options.rho1 >= 0 || options.rho2 >= 0)
+    throw InvalidInput("rho1 and rho2 belong to a number of rows; for tables in pieces give `unmatched`");
+  if (options.optimizer == Optimizer::momentum || options.optimizer == Optimizer::adam)
+    throw InvalidInput("tables in pieces are descended on by trust_region or lbfgs");
+  if (options.bootstrap > 0) throw InvalidInput("tables in pieces have no bootstrap");
+  if (!tables.sample.known.empty()) throw InvalidInput("tables in pieces can have no known pairs");
+}
+
+/// The fit of the sample made one of all rows.
+class Leader {
+ public:
+  Leader(const LargeTables& tables, const Model& bound, const FitOptions& options, SharedPasses& passes, Fit small)
+      : tables_(tables),
+        rows_{&tables.responses, &tables.features, tables.response_rows, tables.feature_rows},
+        sample_(completed(tables.sample)),
+        bound_(bound),
+        options_(options),
+        passes_(passes),
+        fit_(std::move(small)) {}
+
+  Fit run() {
+    // Rows in order tell the links: the sample's fit found a probability for each.
+    if (fit_.link_probabilities.size() > 0)
+      all_rows_in_order();
+    else
+      all_links();
+    fit_.responses = static_cast<Index>(tables_.response_rows);
+    fit_.features = static_cast<Index>(tables_.feature_rows);
+    return std::move(fit_);
+  }
+
+ private:
+  [[nodiscard]] bool likelihood() const {
+    return options_.method == Method::entropic || options_.method == Method::automatic;
+  }
+
+  [[nodiscard]] LargeObjective objective(Objective kind) const {
+    EvaluatorOptions made = evaluator_options(options_, sample_);
+    made.objective = kind;
+    return {passes_, rows_, sample_.x.cols() > 0, made};
+  }
+
+  // The sample has found the valley and, for the likelihood, the noise; what is left is to go down to its floor. A
+  // consensus of rows in order comes with its own uncertainty, within which the descent stays.
+  [[nodiscard]] Start start() const {
+    if (!likelihood() && options_.row_hint) {
+      Start first = make_starts(sample_, bound_, options_).front();
+      if (first.covariance.size() > 0) return first;
+    }
+    return {"sample", fit_.parameters, {}, 0};
+  }
+
+  void all_links() {
+    FitOptions options = options_;
+    options.objective = likelihood() ? Objective::entropic : options_.objective;
+    LargeObjective all = objective(options.objective);
+    const Start from = start();
+    const double largest_cost = all.largest_cost(from.parameters);
+    if (likelihood()) {
+      options.epsilon = {.value = fit_.epsilon, .relative = false};
+    } else if (options.epsilon.relative) {
+      options.epsilon = {.value = options.epsilon.value * largest_cost, .relative = false};
+      options.epsilon_start *= largest_cost;
+    }
+    const double share = static_cast<double>(sample_.responses()) / tables_.response_rows;
+    Evaluation last;
+    const OuterObjective per_sample = [&](const VectorRef& w, double epsilon, bool with_hessian) {
+      last = all.evaluate(w, epsilon, with_hessian);
+      Evaluation scaled = last;  // the descent's scales are those of the sample
+      scaled.objective *= share;
+      scaled.gradient *= share;
+      scaled.hessian *= share;
+      return scaled;
+    };
+    int done = 0;
+    const int most = iteration_limit(options);
+    const Tick tick = [&] { return !options_.progress || options_.progress(++done, most); };
+    const Descended found = descend(sample_, bound_, options, from, 0, tick, per_sample);
+    if (options_.progress) (void)options_.progress(most, most);
+    finish(all, found, options.epsilon.value, largest_cost);
+    if (likelihood() && fit_.std_errors.size() > 0) {
+      fit_.std_errors *= std::sqrt(share);
+      fit_.std_error_note = fmt::format("those of {} rows, scaled to {:.0f}; {}", sample_.responses(),
+                                        tables_.response_rows, fit_.std_error_note);
+    }
+    fit_.evaluations = found.evaluations;
+    fit_.trace = found.trace;
+    fit_.candidates.insert(fit_.candidates.begin(), found.candidate);
+    fit_.candidates.front().objective /= share;
+  }
+
+  void finish(LargeObjective& all, const Descended& found, double epsilon, double largest_cost) {
+    const Candidate& best = found.candidate;
+    const Evaluation last = all.evaluate(best.parameters, epsilon, false);
+    fit_.parameters = best.parameters;
+    if (!likelihood()) fit_.noise_sd = found.noise_sd > 0 ? found.noise_sd : std::sqrt(last.transport_cost / rows_.response_rows);
+    fit_.status = found.stopped      ? Fit::Status::stopped
+                  : !last.converged  ? Fit::Status::inner_not_converged
+                  : !best.converged  ? Fit::Status::outer_not_converged
+                                     : Fit::Status::converged;
+    fit_.message = fmt::format(
+        "all rows, from a fit of {}: inner problem {}; outer {} after {} iterations: {}", sample_.responses(),
+        last.converged ? fmt::format("converged (marginal error {:.1e})", last.marginal_error)
+                       : "did not converge: " + last.message,
+        best.converged ? "converged" : "did not converge", best.iterations, best.message);
+    fit_.iterations = best.iterations;
+    fit_.objective = last.objective;
+    fit_.objective_name = likelihood() || options_.objective == Objective::entropic ? "entropic" : "transport";
+    set_transport(all, last, epsilon, largest_cost);
+    if (fit_.compression_error > options_.accuracy + last.marginal_error * rows_.response_rows) {
+      fit_.status = Fit::Status::inner_not_converged;
+      fit_.message += fmt::format("; the compressed plan misses its row sums by {:.1e}, asked for were {:.1e}",
+                                  fit_.compression_error, options_.accuracy);
+    }
+  }
+
+  void set_transport(LargeObjective& all, const Evaluation& last, double epsilon, double largest_cost) {
+    fit_.transport_cost = last.transport_cost;
+    fit_.epsilon = epsilon;
+    fit_.epsilon_relative = largest_cost > 0 ? epsilon / largest_cost : 0;
+    fit_.marginal_error = last.marginal_error;
+    fit_.matched_share = all.matched_share();
+    fit_.compression_error = all.measured_error();
+  }
+
+  [[nodiscard]] bool cut_alike() const {
+    const Pieces &left = tables_.responses, &right = tables_.features;
+    if (left.count() != right.count()) return false;
+    for (std::size_t k = 0; k < left.count(); ++k)
+      if (left.rows(k) != right.rows(k)) return false;
+    return true;
+  }
+
+  /// q of the sample, by its logarithm on a grid that reaches a little further than the sample does.
+  [[nodiscard]] MixtureState mixture_start() const {
+    Matrix t = sample_.y;
+    if (sample_.x.cols() > 0)
+      t -= bound_.additive()->part(Side::response, bound_.basis(Side::response, sample_.x), fit_.parameters);
+    constexpr Index grid_size = 4096;
+    const double low = t.minCoeff(), high = t.maxCoeff(), beyond = 0.2 * std::max(high - low, 1e-300);
+    MixtureState state;
+    state.grid_low = low - beyond;
+    state.grid_step = (high - low + 2 * beyond) / static_cast<double>(grid_size - 1);
+    const Vector grid = Vector::LinSpaced(grid_size, state.grid_low, high + beyond);
+    state.log_density = KernelDensity(t, options_.seed).log_at(grid);
+    state.noise_variance = fit_.noise_sd * fit_.noise_sd;
+    state.mismatch_rate = std::clamp(1 - fit_.link_probabilities.mean(), 1e-9, 1 - 1e-9);
+    return state;
+  }
+
+  // EM as in inference/mixture.cpp, from the sample's answer, each step a pass over all rows.
+  void all_rows_in_order() {
+    if (!bound_.linear_in_parameters())
+      throw InvalidInput("rows in order of tables in pieces need a model that is linear in its coefficients");
+    if (tables_.response_rows != tables_.feature_rows || !cut_alike())
+      throw BadData("rows in order of tables in pieces need as many rows in every file of either side");
+    constexpr int most_steps = 200;
+    constexpr double tolerance = 1e-3;  // nats, over all rows
+    MixtureState state = mixture_start();
+    Vector w = fit_.parameters;
+    MixtureSums sums = passes_.mixture_sums(w, state);
+    bool converged = false, stopped = false;
+    int steps = 0;
+    for (; steps < most_steps && !converged && !stopped; ++steps) {
+      const Vector step = sums.matrix.completeOrthogonalDecomposition().solve(sums.right);
+      w += step;
+      // Σ π(r - J step)², for a model linear in w.
+      const double squares = sums.squares - 2 * step.dot(sums.right) + step.dot(sums.matrix * step);
+      if (options_.known_noise_sd == 0) state.noise_variance = squares / sums.links;
+      state.mismatch_rate = std::clamp(1 - sums.links / rows_.response_rows, 1e-9, 1 - 1e-9);
+      MixtureSums next = passes_.mixture_sums(w, state);
+      converged = std::abs(next.log_likelihood - sums.log_likelihood) <= tolerance;
+      sums = std::move(next);
+      stopped = options_.progress && !options_.progress(steps + 1, most_steps);
+    }
+    if (options_.progress) (void)options_.progress(most_steps, most_steps);
+    fit_.parameters = w;
+    set_mixture_errors(sums, state);
+    fit_.noise_sd = std::sqrt(state.noise_variance);
+    fit_.link_probabilities.resize(0);  // they were the sample's
+    fit_.status = stopped ? Fit::Status::stopped : converged ? Fit::Status::converged : Fit::Status::outer_not_converged;
+    fit_.message = fmt::format("all rows, from a fit of {}: {} after {} iterations: {:.1f} % of the links in the order "
+                               "given are wrong",
+                               sample_.responses(), converged ? "converged" : "did not converge", steps,
+                               100 * state.mismatch_rate);
+    fit_.iterations = fit_.evaluations = steps;
+    fit_.objective = -sums.log_likelihood;
+    LargeObjective all = objective(Objective::transport);
+    const double epsilon = 2 * state.noise_variance;
+    const double largest_cost = all.largest_cost(w);
+    set_transport(all, all.evaluate(w, epsilon, false), epsilon, largest_cost);
+    fit_.candidates = {{"sample", w, fit_.objective, converged, steps, fit_.message}};
+  }
+
+  // Louis' information and the sandwich, as derived in inference/mixture.cpp.
+  void set_mixture_errors(const MixtureSums& sums, const MixtureState& state) {
+    const Index p = fit_.parameters.size();
+    Matrix information = Matrix::Zero(p + 2, p + 2);
+    information.topLeftCorner(p, p) = sums.matrix / state.noise_variance;
+    information.col(p).head(p) = information.row(p).head(p).transpose() = sums.right / state.noise_variance;
+    information(p, p) = 0.5 * sums.squares / state.noise_variance;
+    information(p + 1, p + 1) = rows_.response_rows * state.mismatch_rate * (1 - state.mismatch_rate);
+    information -= sums.doubt;
+    if (options_.known_noise_sd > 0) {
+      information.row(p).setZero();
+      information.col(p).setZero();
+      information(p, p) = 1;
+    }
+    const Matrix inverse = information.completeOrthogonalDecomposition().pseudoInverse();
+    const Matrix covariance = (inverse * sums.scores * inverse).topLeftCorner(p, p);
+    fit_.std_errors = covariance.diagonal().cwiseMax(0).cwiseSqrt();
+  }
+
+  const LargeTables& tables_;
+  LargeRows rows_;
+  Problem sample_;
+  const Model& bound_;
+  const FitOptions& options_;
+  SharedPasses& passes_;
+  Fit fit_;
+};
+
+}  // namespace
+
+Fit fit_large(const LargeTables& tables, const Model& model, const FitOptions& options, Team& team) {
+  const auto begin = Clock::now();
+  require_supported(tables, options);
+  const auto bound = model.bound_to(completed(tables.sample));
+  const LargeRows rows{&tables.responses, &tables.features, tables.response_rows, tables.feature_rows};
+  const Passes own(rows, *bound);
+  SharedPasses passes(own, team);
+  if (!team.leads()) {
+    passes.serve();
+    return {};
+  }
+  FitOptions on_sample = options;
+  on_sample.progress = {};
+  Fit small = fit(tables.sample, model, on_sample);
+  small.evaluations = 0;
+  const double before = team.bytes_moved();
+  Fit made = Leader(tables, *bound, options, passes, std::move(small)).run();
+  passes.finish();
+  made.processes = team.size();
+  made.passes = passes.passes();
+  made.bytes_per_evaluation = (team.bytes_moved() - before) / std::max(1, made.evaluations);
+  made.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  made.peak_memory_mb = peak_memory_mb();
+  return made;
+}
+
+}  // namespace unshuffle::large

@@ -1,0 +1,210 @@
+#include "large/passes.hpp"
+
+#include <cmath>
+
+#include "in_parallel.hpp"
+#include "transport/gram.hpp"
+#include "unshuffle/error.hpp"
+
+namespace unshuffle::large {
+
+using transport::CellGrid;
+using transport::CompressedMeasure;
+using transport::CompressionRule;
+using transport::Range;
+
+namespace {
+
+/// Pieces are worked on in this many lanes, whose results are added in order, so that sums do not depend on the number
+/// of threads.
+constexpr std::size_t most_lanes = 16;
+
+void widen(Range& range, bool& empty, const Range& more) {
+  range = empty ? more : Range{std::min(range.low, more.low), std::max(range.high, more.high)};
+  empty = false;
+}
+
+Vector as_vector(const std::vector<double>& values) {
+  return Eigen::Map<const Vector>(values.data(), static_cast<Index>(values.size()));
+}
+
+void append(const Vector& more, std::vector<double>& values) { values.insert(values.end(), more.begin(), more.end()); }
+
+const AdditiveModel& additive(const Model& bound) {
+  if (bound.additive() == nullptr)
+    throw InvalidInput("tables in pieces need a model that is additive in the two tables; " + bound.name() +
+                       " is not");
+  return *bound.additive();
+}
+
+}  // namespace
+
+Passes::Passes(const LargeRows& rows, const Model& bound) : rows_(rows), bound_(bound), sum_(additive(bound)) {}
+
+Passes::Piece Passes::piece(Side side, std::size_t k, const Vector& w, Matrix& buffer) const {
+  const Matrix& stored = rows_.of(side).at(k, buffer);
+  if (side == Side::feature) {
+    Piece made{bound_.basis(side, stored), {}};
+    made.position = sum_.part(side, made.rows, w).col(0);
+    return made;
+  }
+  Piece made{{}, stored.col(0)};
+  if (stored.cols() > 1) {
+    made.rows = bound_.basis(side, stored.rightCols(stored.cols() - 1));
+    made.position -= sum_.part(side, made.rows, w).col(0);
+  }
+  return made;
+}
+
+std::size_t Passes::lanes(Side side) const { return std::min(most_lanes, rows_.of(side).count()); }
+
+template <class Body>
+void Passes::for_each_piece(Side side, const Vector& w, const Body& body) const {
+  const std::size_t pieces = rows_.of(side).count(), count = lanes(side);
+  in_parallel(count, [&](std::size_t lane) {
+    Matrix buffer;
+    for (std::size_t k = pieces * lane / count; k < pieces * (lane + 1) / count; ++k)
+      if (rows_.of(side).rows(k) > 0) body(lane, piece(side, k, w, buffer));
+  });
+}
+
+// Every piece is compressed by itself, then what stands for the pieces of a lane. The nodes of different pieces do not
+// share boxes; what is integrated against them is smooth over either's.
+Atoms Passes::compress(Side side, const Vector& w, const CompressionRule& rule) const {
+  std::vector<Atoms> found(lanes(side));
+  const double total = rows_.rows(side);
+  for_each_piece(side, w, [&](std::size_t lane, const Piece& here) {
+    Atoms& own = found[lane];
+    bool empty = own.position.empty();
+    widen(own.range, empty, {here.position.minCoeff(), here.position.maxCoeff()});
+    const CompressedMeasure measure(here.position, Vector(), rule);
+    append(measure.nodes().position, own.position);
+    append(measure.nodes().weight * (static_cast<double>(here.position.size()) / total), own.weight);
+  });
+  Atoms all;
+  bool empty = true;
+  std::vector<transport::LineMeasure> merged(found.size());
+  in_parallel(found.size(), [&](std::size_t lane) {
+    if (found[lane].position.empty()) return;
+    merged[lane] = CompressedMeasure(as_vector(found[lane].position), as_vector(found[lane].weight), rule).nodes();
+  });
+  for (std::size_t lane = 0; lane < found.size(); ++lane) {
+    if (found[lane].position.empty()) continue;
+    widen(all.range, empty, found[lane].range);
+    append(merged[lane].position, all.position);
+    append(merged[lane].weight, all.weight);
+  }
+  return all;
+}
+
+Derivatives Passes::differentiate(Side side, const Vector& w, const CellGrid& grid, const Functions& functions) const {
+  const Index p = w.size();
+  const bool with_hessian = functions.slope.size() > 0;
+  const double sign = side == Side::response ? -1 : 1, total = rows_.rows(side);  // t = y - g(x; w)
+  const Derivatives nothing{Vector::Zero(p), with_hessian ? Matrix::Zero(p, p) : Matrix(),
+                            with_hessian ? Matrix::Zero(grid.grid().size(), p) : Matrix()};
+  std::vector<Derivatives> found(lanes(side), nothing);
+  for_each_piece(side, w, [&](std::size_t lane, const Piece& here) {
+    Derivatives& own = found[lane];
+    const Vector cotangent = sign / total * grid.interpolate(functions.gradient, here.position);
+    sum_.pull_back_part(side, here.rows, w, cotangent, own.gradient);
+    if (!with_hessian) return;
+    const Matrix jacobian = sign / total * sum_.jacobian_part(side, here.rows, w);
+    own.hessian += transport::weighted_gram(jacobian, total * grid.interpolate(functions.slope, here.position));
+    sum_.add_curvature_part(side, here.rows, w, cotangent, own.hessian);
+    grid.add_moments(here.position, jacobian, own.moments);
+  });
+  Derivatives sum = nothing;
+  for (const Derivatives& own : found) {
+    sum.gradient += own.gradient;
+    sum.hessian += own.hessian;
+    sum.moments += own.moments;
+  }
+  return sum;
+}
+
+double Passes::matched(Side side, const Vector& w, const CellGrid& grid, const Matrix& log_ratio) const {
+  Vector found = Vector::Zero(static_cast<Index>(lanes(side)));
+  for_each_piece(side, w, [&](std::size_t lane, const Piece& here) {
+    found[static_cast<Index>(lane)] += grid.interpolate(log_ratio, here.position).array().min(0).exp().sum();
+  });
+  return found.sum() / rows_.rows(side);
+}
+
+Vector Passes::partner_sums(Side side, const Vector& w, const CellGrid& grid, const Matrix& potential,
+                            const Targets& targets) const {
+  std::vector<Vector> found(lanes(side), Vector::Zero(targets.position.size()));
+  for_each_piece(side, w, [&](std::size_t lane, const Piece& here) {
+    const Vector v = grid.interpolate(potential, here.position);
+    for (Index k = 0; k < targets.position.size(); ++k)
+      found[lane][k] +=
+          (v.array() - (targets.position[k] - here.position.array()).square() / targets.epsilon).exp().sum();
+  });
+  Vector sum = Vector::Zero(targets.position.size());
+  for (const Vector& own : found) sum += own;
+  return sum / rows_.rows(side);
+}
+
+MixtureSums Passes::mixture_sums(const Vector& w, const MixtureState& state) const {
+  const Index p = w.size();
+  const double variance = state.noise_variance, alpha = state.mismatch_rate;
+  MixtureSums nothing;
+  nothing.right = Vector::Zero(p);
+  nothing.matrix = Matrix::Zero(p, p);
+  nothing.doubt = nothing.scores = Matrix::Zero(p + 2, p + 2);
+  const std::size_t pieces = rows_.features->count(), count = lanes(Side::feature);
+  std::vector<MixtureSums> found(count, nothing);
+  const double log_right = std::log1p(-alpha) - 0.5 * std::log(2 * M_PI * variance), log_wrong = std::log(alpha);
+  auto log_density = [&](double t) {
+    const auto last = static_cast<double>(state.log_density.size() - 1);
+    const double at = std::clamp((t - state.grid_low) / state.grid_step, 0.0, last);
+    const auto k = std::min(static_cast<Index>(at), state.log_density.size() - 2);
+    const double part = at - static_cast<double>(k);
+    return (1 - part) * state.log_density[k] + part * state.log_density[k + 1];
+  };
+  auto add = [&](const Piece& left, const Piece& right, MixtureSums& sums) {
+    const Vector& t = left.position;
+    const Vector r = t - right.position;
+    Matrix jacobian = sum_.jacobian_part(Side::feature, right.rows, w);
+    if (left.rows.size() > 0) jacobian += sum_.jacobian_part(Side::response, left.rows, w);
+    Vector links(r.size());
+    for (Index i = 0; i < r.size(); ++i) {
+      const double a = log_right - 0.5 * r[i] * r[i] / variance, b = log_wrong + log_density(t[i]);
+      const double top = std::max(a, b), both = top + std::log1p(std::exp(-std::abs(a - b)));
+      links[i] = std::exp(a - both);
+      sums.log_likelihood += both;
+    }
+    sums.links += links.sum();
+    sums.squares += links.dot(r.cwiseAbs2());
+    sums.right += jacobian.transpose() * links.cwiseProduct(r);
+    sums.matrix += transport::weighted_gram(jacobian, links);
+    Matrix difference(r.size(), p + 2);
+    difference << jacobian.array().colwise() * (r.array() / variance), 0.5 * r.array().square() / variance - 0.5,
+        Vector::Ones(r.size());
+    sums.doubt += transport::weighted_gram(difference, links.array() * (1 - links.array()));
+    difference.array().colwise() *= links.array();
+    difference.col(p + 1).array() -= 1 - alpha;
+    sums.scores += transport::gram(difference);
+  };
+  in_parallel(count, [&](std::size_t lane) {
+    Matrix buffer;
+    for (std::size_t k = pieces * lane / count; k < pieces * (lane + 1) / count; ++k) {
+      if (rows_.features->rows(k) == 0) continue;
+      const Piece left = piece(Side::response, k, w, buffer);
+      add(left, piece(Side::feature, k, w, buffer), found[lane]);
+    }
+  });
+  MixtureSums sum = nothing;
+  for (const MixtureSums& own : found) {
+    sum.log_likelihood += own.log_likelihood;
+    sum.links += own.links;
+    sum.squares += own.squares;
+    sum.right += own.right;
+    sum.matrix += own.matrix;
+    sum.doubt += own.doubt;
+    sum.scores += own.scores;
+  }
+  return sum;
+}
+
+}  // namespace unshuffle::large

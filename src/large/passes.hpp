@@ -1,0 +1,101 @@
+// What is computed in one pass over the rows that this process holds. Everything that comes out adds up, or lines up,
+// over processes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "transport/cell_grid.hpp"
+#include "unshuffle/large/pieces.hpp"
+#include "unshuffle/model/model.hpp"
+
+namespace unshuffle::large {
+
+/// The tables and how many rows they have over all processes.
+struct LargeRows {
+  const Pieces* responses;  ///< y in the first column, then x.
+  const Pieces* features;   ///< z.
+  double response_rows = 0;
+  double feature_rows = 0;
+
+  [[nodiscard]] const Pieces& of(Side side) const { return side == Side::response ? *responses : *features; }
+  [[nodiscard]] double rows(Side side) const { return side == Side::response ? response_rows : feature_rows; }
+};
+
+/// A measure by weighted points that integrate smooth functions like it, and where it lies.
+struct Atoms {
+  std::vector<double> position, weight;
+  transport::Range range{0, 0};
+};
+
+/// Of the objective, as far as one side brings it about; per unit of mass of the whole side.
+struct Derivatives {
+  Vector gradient;
+  Matrix hessian;  ///< Without the plan's reaction. Empty unless asked for.
+  Matrix moments;  ///< Of the weighted Jacobian, see CellGrid. Empty unless asked for.
+};
+
+/// Series on a CellGrid that a pass evaluates at every row.
+struct Functions {
+  Matrix gradient;
+  Matrix slope;  ///< Empty: no Hessian is wanted.
+};
+
+/// A sample of links is summed in full over the rows of one side: Σ_j exp(v_j - (t - s_j)²/ε)/m for each target t.
+struct Targets {
+  Vector position;
+  double epsilon = 0;
+};
+
+/// Rows of equal number are linked with probability 1-α, as in inference/mixture.cpp; q by its logarithm on a grid.
+struct MixtureState {
+  double noise_variance = 0;
+  double mismatch_rate = 0;
+  double grid_low = 0, grid_step = 0;
+  Vector log_density;
+};
+
+/// Sums over rows at one state; J is ∂f/∂w, r = y - f, π the probability of a row's link.
+struct MixtureSums {
+  double log_likelihood = 0;
+  double links = 0;    ///< Σ π.
+  double squares = 0;  ///< Σ π r².
+  Vector right;        ///< Σ π r J.
+  Matrix matrix;       ///< Σ π J Jᵀ.
+  Matrix doubt;        ///< Σ π(1-π) d dᵀ,   d = (r J/σ², r²/(2σ²) - ½, 1).
+  Matrix scores;       ///< Σ s sᵀ,   s = π d - (0, 0, 1-α).
+};
+
+class Passes {
+ public:
+  /// All must outlive it.
+  Passes(const LargeRows& rows, const Model& bound);
+
+  [[nodiscard]] Atoms compress(Side side, const Vector& w, const transport::CompressionRule& rule) const;
+  [[nodiscard]] Derivatives differentiate(Side side, const Vector& w, const transport::CellGrid& grid,
+                                          const Functions& functions) const;
+  /// Mean of min(1, exp(log_ratio)) over the side's rows of all processes.
+  [[nodiscard]] double matched(Side side, const Vector& w, const transport::CellGrid& grid,
+                               const Matrix& log_ratio) const;
+  [[nodiscard]] Vector partner_sums(Side side, const Vector& w, const transport::CellGrid& grid,
+                                    const Matrix& potential, const Targets& targets) const;
+  /// Both sides must be cut into pieces alike.
+  [[nodiscard]] MixtureSums mixture_sums(const Vector& w, const MixtureState& state) const;
+
+ private:
+  struct Piece {
+    Matrix rows;  // through the model's basis
+    Vector position;
+  };
+  [[nodiscard]] Piece piece(Side side, std::size_t k, const Vector& w, Matrix& buffer) const;
+  [[nodiscard]] std::size_t lanes(Side side) const;
+  /// body(lane, piece) for the pieces of every lane in turn, lanes side by side.
+  template <class Body>
+  void for_each_piece(Side side, const Vector& w, const Body& body) const;
+
+  LargeRows rows_;
+  const Model& bound_;
+  const AdditiveModel& sum_;
+};
+
+}  // namespace unshuffle::large

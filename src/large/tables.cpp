@@ -1,0 +1,268 @@
+#include "unshuffle/large/tables.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <glob.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+#include "in_parallel.hpp"
+#include "unshuffle/data/table.hpp"
+#include "unshuffle/error.hpp"
+
+namespace unshuffle::large {
+namespace {
+
+/// An open file that is read at any place.
+class File {
+ public:
+  explicit File(const std::string& path) : path_(path), descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    if (descriptor_ < 0) throw BadData(fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
+    struct stat about {};
+    ::fstat(descriptor_, &about);
+    if (!S_ISREG(about.st_mode))
+      throw BadData(fmt::format("{}: is not a regular file; tables in pieces are read several times over", path));
+    size_ = about.st_size;
+  }
+  File(File&& other) noexcept
+      : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)), size_(other.size_) {}
+  File& operator=(File&&) = delete;
+  ~File() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] long size() const { return size_; }
+
+  [[nodiscard]] std::string bytes(long from, long to) const {
+    std::string content(static_cast<std::size_t>(std::max(0L, std::min(to, size_) - from)), '\0');
+    for (std::size_t done = 0; done < content.size();) {
+      const ssize_t got =
+          ::pread(descriptor_, content.data() + done, content.size() - done, from + static_cast<long>(done));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) throw SystemFailure(fmt::format("{}: cannot be read: {}", path_, std::strerror(errno)));
+      if (got == 0) throw SystemFailure(fmt::format("{}: became shorter while it was read", path_));
+      done += static_cast<std::size_t>(got);
+    }
+    return content;
+  }
+
+ private:
+  std::string path_;
+  int descriptor_;
+  long size_ = 0;
+};
+
+constexpr long block_size = 4 << 20;  // of bytes whose lines are counted together
+
+struct CsvFile {
+  File file;
+  long body = 0;              // where the rows begin
+  Table head{};               // the first rows
+  std::vector<long> lines{};  // that end in each block of the body
+
+  [[nodiscard]] long blocks() const { return (file.size() - body + block_size - 1) / block_size; }
+  [[nodiscard]] std::vector<std::string> columns() const {
+    std::vector<std::string> names;
+    for (const Column& column : head.columns) names.push_back(column.name);
+    return names;
+  }
+};
+
+/// Lines [first, last) of the body of a file, counted from 0, and the bytes they take.
+struct Stretch {
+  std::size_t file;
+  long first, last;
+  bool file_ends;
+};
+
+CsvFile opened(const std::string& path) {
+  constexpr long enough = 1 << 18;
+  CsvFile csv{File(path)};
+  std::string head = csv.file.bytes(0, enough);
+  if (csv.file.size() > enough) head.resize(head.rfind('\n') + 1);
+  csv.head = parse_csv(head, path);
+  csv.body = static_cast<long>(head.find('\n')) + 1;
+  return csv;
+}
+
+/// The files of one side.
+class TableFiles {
+ public:
+  TableFiles(const std::vector<std::string>& paths, Team& team) : team_(team) {
+    for (const std::string& path : paths) {
+      files_.push_back(opened(path));
+      if (files_.back().columns() != files_.front().columns())
+        throw BadData(fmt::format("{}: the columns are not those of {}", path, paths.front()));
+    }
+    count_lines();
+  }
+
+  [[nodiscard]] const Table& head() const { return files_.front().head; }
+
+  /// The numbers of some columns, of all pieces that fall to this process. `rows` gets the rows of every piece of every
+  /// process.
+  [[nodiscard]] Pieces read(const std::vector<std::string>& wanted, const ReadOptions& options,
+                            std::vector<double>& rows) {
+    const std::vector<Stretch> all = stretches(options.piece_rows);
+    const auto rank = static_cast<std::size_t>(team_.rank()), size = static_cast<std::size_t>(team_.size());
+    const std::size_t begin = all.size() * rank / size, end = all.size() * (rank + 1) / size;
+    std::vector<Index> most_rows;
+    for (std::size_t k = begin; k < end; ++k) most_rows.push_back(all[k].last - all[k].first);
+    Pieces pieces(static_cast<Index>(wanted.size()), most_rows, options.scratch);
+    in_parallel(end - begin, [&](std::size_t k) { pieces.put(k, numbers(all[begin + k], wanted)); });
+    std::vector<double> own;
+    for (std::size_t k = 0; k < pieces.count(); ++k) own.push_back(static_cast<double>(pieces.rows(k)));
+    rows = team_.gather(std::move(own));
+    team_.broadcast(rows);
+    return pieces;
+  }
+
+ private:
+  // Every process counts a share of the blocks; the counts of all of them are then known to everyone.
+  void count_lines() {
+    std::vector<std::pair<std::size_t, long>> blocks;
+    for (std::size_t f = 0; f < files_.size(); ++f)
+      for (long b = 0; b < files_[f].blocks(); ++b) blocks.emplace_back(f, b);
+    const auto rank = static_cast<std::size_t>(team_.rank()), size = static_cast<std::size_t>(team_.size());
+    const std::size_t begin = blocks.size() * rank / size, end = blocks.size() * (rank + 1) / size;
+    std::vector<double> counts(end - begin);
+    in_parallel(counts.size(), [&](std::size_t k) {
+      const auto [f, b] = blocks[begin + k];
+      const std::string bytes = block(f, b);
+      counts[k] = static_cast<double>(std::count(bytes.begin(), bytes.end(), '\n'));
+    });
+    counts = team_.gather(std::move(counts));
+    team_.broadcast(counts);
+    for (std::size_t k = 0; k < blocks.size(); ++k)
+      files_[blocks[k].first].lines.push_back(static_cast<long>(counts[k]));
+  }
+
+  [[nodiscard]] std::string block(std::size_t f, long b) const {
+    const CsvFile& csv = files_[f];
+    return csv.file.bytes(csv.body + b * block_size, csv.body + (b + 1) * block_size);
+  }
+
+  [[nodiscard]] std::vector<Stretch> stretches(Index piece_rows) const {
+    std::vector<Stretch> made;
+    for (std::size_t f = 0; f < files_.size(); ++f) {
+      const CsvFile& csv = files_[f];
+      const bool cut_off = csv.file.bytes(csv.file.size() - 1, csv.file.size()) != "\n";
+      const long lines = std::accumulate(csv.lines.begin(), csv.lines.end(), cut_off ? 1L : 0L);
+      for (long first = 0; first < lines; first += piece_rows)
+        made.push_back({f, first, std::min(first + piece_rows, lines), first + piece_rows >= lines});
+    }
+    return made;
+  }
+
+  /// Where a line of the body begins; the end of the file for the line behind the last.
+  [[nodiscard]] long byte_of(std::size_t f, long line) const {
+    const CsvFile& csv = files_[f];
+    long ended = 0;
+    if (line == 0) return csv.body;
+    for (std::size_t b = 0; b < csv.lines.size(); ++b) {
+      if (ended + csv.lines[b] < line) {
+        ended += csv.lines[b];
+        continue;
+      }
+      const std::string bytes = block(f, static_cast<long>(b));
+      std::size_t at = 0;
+      for (; ended < line; ++ended) at = bytes.find('\n', at) + 1;
+      return csv.body + static_cast<long>(b) * block_size + static_cast<long>(at);
+    }
+    return csv.file.size();
+  }
+
+  [[nodiscard]] Matrix numbers(const Stretch& stretch, const std::vector<std::string>& wanted) const {
+    const CsvFile& csv = files_[stretch.file];
+    const std::string bytes = csv.file.bytes(byte_of(stretch.file, stretch.first), byte_of(stretch.file, stretch.last));
+    const long first_line = stretch.first + 2;
+    if (const auto quote = bytes.find('"'); quote != std::string::npos) {
+      const auto line = first_line + std::count(bytes.begin(), bytes.begin() + static_cast<long>(quote), '\n');
+      throw BadData(fmt::format("{}:{}: a quote; tables in pieces hold plain numbers, one line to a row",
+                                csv.file.path(), line));
+    }
+    const Table table = parse_csv_rows(bytes, csv.columns(), csv.file.path(), first_line, stretch.file_ends);
+    return table.matrix(wanted);
+  }
+
+  Team& team_;
+  std::vector<CsvFile> files_;
+};
+
+/// Rows that are evenly spaced over a side, of which this process holds some, brought together.
+Matrix sample_of(const Pieces& own, const std::vector<double>& rows_of_pieces, Index wanted, Team& team) {
+  const auto total = static_cast<Index>(std::accumulate(rows_of_pieces.begin(), rows_of_pieces.end(), 0.0));
+  const Index count = std::min(total, wanted);
+  const auto rank = static_cast<std::size_t>(team.rank()), size = static_cast<std::size_t>(team.size());
+  const std::size_t before = rows_of_pieces.size() * rank / size;
+  auto first = static_cast<Index>(
+      std::accumulate(rows_of_pieces.begin(), rows_of_pieces.begin() + static_cast<long>(before), 0.0));
+  std::vector<double> values;
+  Matrix buffer;
+  for (std::size_t k = 0; k < own.count(); ++k) {
+    const Matrix& rows = own.at(k, buffer);
+    const auto at = [&](Index sampled) { return sampled * total / count; };
+    for (Index sampled = (first * count + total - 1) / total; sampled < count && at(sampled) < first + rows.rows();
+         ++sampled) {
+      if (at(sampled) < first) continue;
+      const auto row = rows.row(at(sampled) - first);
+      values.insert(values.end(), row.begin(), row.end());
+    }
+    first += rows.rows();
+  }
+  values = team.gather(std::move(values));
+  team.broadcast(values);
+  using ByRow = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  return Eigen::Map<const ByRow>(values.data(), count, own.columns());
+}
+
+}  // namespace
+
+std::vector<std::string> files_named(const std::string& pattern) {
+  if (pattern.find_first_of("*?") == std::string::npos) return {pattern};
+  glob_t found{};
+  const int failure = ::glob(pattern.c_str(), 0, nullptr, &found);
+  std::vector<std::string> paths(found.gl_pathv, found.gl_pathv + (failure == 0 ? found.gl_pathc : 0));
+  ::globfree(&found);
+  if (paths.empty()) throw BadData(fmt::format("{}: no file has such a name", pattern));
+  return paths;
+}
+
+LargeTables read_tables_in_pieces(const std::vector<std::string>& responses, const std::vector<std::string>& features,
+                                  ColumnChoice columns, Team& team, const ReadOptions& options) {
+  if (columns.response.size() != 1)
+    throw InvalidInput(fmt::format("tables in pieces need one response column; {} were named", columns.response.size()));
+  if (!columns.groups.empty() || !columns.weights.empty())
+    throw InvalidInput("tables in pieces can have neither groups nor weights");
+  const bool one_table = features.empty();
+  TableFiles left(responses, team), right(one_table ? responses : features, team);
+  TablesAsProblem head = one_table ? table_to_problem(left.head(), std::move(columns))
+                                   : tables_to_problem(left.head(), right.head(), std::move(columns));
+  std::vector<std::string> left_columns = head.columns.response;
+  left_columns.insert(left_columns.end(), head.columns.x->begin(), head.columns.x->end());
+  std::vector<double> response_rows, feature_rows;
+  Pieces left_pieces = left.read(left_columns, options, response_rows);
+  Pieces right_pieces = right.read(*head.columns.z, options, feature_rows);
+  LargeTables tables{std::move(left_pieces), std::move(right_pieces)};
+  tables.response_rows = std::accumulate(response_rows.begin(), response_rows.end(), 0.0);
+  tables.feature_rows = std::accumulate(feature_rows.begin(), feature_rows.end(), 0.0);
+  const Matrix sample = sample_of(tables.responses, response_rows, options.sample_rows, team);
+  tables.sample.y = sample.leftCols(1);
+  tables.sample.x = sample.rightCols(sample.cols() - 1);
+  tables.sample.z = sample_of(tables.features, feature_rows, options.sample_rows, team);
+  tables.sample.y_names = head.columns.response;
+  tables.sample.x_names = *head.columns.x;
+  tables.sample.z_names = *head.columns.z;
+  tables.columns = std::move(head.columns);
+  tables.notes = std::move(head.notes);
+  return tables;
+}
+
+}  // namespace unshuffle::large

@@ -1,0 +1,27 @@
+// What the optional components offer, loaded when first asked for.
+#include "unshuffle/component.hpp"
+#include "unshuffle/data/table.hpp"
+#include "unshuffle/pixels/picture_files.hpp"
+#include "unshuffle/pixels/siamese.hpp"
+
+namespace unshuffle::pixels {
+
+const PictureFiles& picture_files() {
+  static const PictureFiles& files =
+      *reinterpret_cast<const PictureFiles* (*)()>(load_function(opencv_component, "unshuffle_picture_files"))();
+  return files;
+}
+
+std::unique_ptr<SiameseNetwork> make_network(const SiameseShape& shape) {
+  const auto make = reinterpret_cast<SiameseNetwork* (*)(const SiameseShape&)>(
+      load_function(torch_component, "unshuffle_make_network"));
+  return std::unique_ptr<SiameseNetwork>(make(shape));
+}
+
+std::unique_ptr<SiameseNetwork> load_network(const std::string& path, int frozen) {
+  const auto load = reinterpret_cast<SiameseNetwork* (*)(const std::string&, const std::string&, int)>(
+      load_function(torch_component, "unshuffle_load_network"));
+  return std::unique_ptr<SiameseNetwork>(load(read_file(path), path, frozen));
+}
+
+}  // namespace unshuffle::pixels
