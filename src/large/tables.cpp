@@ -59,7 +59,7 @@ class File {
   long size_ = 0;
 };
 
-constexpr long block_size = 4 << 20;  // of bytes whose lines are counted together
+constexpr long block_size = 1 << 20;  // of bytes whose lines are counted together
 
 struct CsvFile {
   File file;
@@ -75,7 +75,7 @@ struct CsvFile {
   }
 };
 
-/// Lines [first, last) of the body of a file, counted from 0, and the bytes they take.
+/// Lines [first, last) of the body of a file, counted from 0.
 struct Stretch {
   std::size_t file;
   long first, last;
@@ -114,9 +114,20 @@ class TableFiles {
     const auto rank = static_cast<std::size_t>(team_.rank()), size = static_cast<std::size_t>(team_.size());
     const std::size_t begin = all.size() * rank / size, end = all.size() * (rank + 1) / size;
     std::vector<Index> most_rows;
-    for (std::size_t k = begin; k < end; ++k) most_rows.push_back(all[k].last - all[k].first);
+    std::vector<long> byte;  // where every piece begins
+    for (std::size_t k = begin; k < end; ++k) {
+      most_rows.push_back(all[k].last - all[k].first);
+      byte.push_back(byte_of(all[k].file, all[k].first));
+    }
+    auto end_of = [&](std::size_t k) {
+      const bool followed = begin + k + 1 < end && !all[begin + k].file_ends;
+      return followed ? byte[k + 1] : byte_of(all[begin + k].file, all[begin + k].last);
+    };
     Pieces pieces(static_cast<Index>(wanted.size()), most_rows, options.scratch);
-    in_parallel(end - begin, [&](std::size_t k) { pieces.put(k, numbers(all[begin + k], wanted)); });
+    in_parallel(end - begin, [&](std::size_t k) {
+      const Stretch& here = all[begin + k];
+      pieces.put(k, numbers(here, files_[here.file].file.bytes(byte[k], end_of(k)), wanted));
+    });
     std::vector<double> own;
     for (std::size_t k = 0; k < pieces.count(); ++k) own.push_back(static_cast<double>(pieces.rows(k)));
     rows = team_.gather(std::move(own));
@@ -179,9 +190,9 @@ class TableFiles {
     return csv.file.size();
   }
 
-  [[nodiscard]] Matrix numbers(const Stretch& stretch, const std::vector<std::string>& wanted) const {
+  [[nodiscard]] Matrix numbers(const Stretch& stretch, const std::string& bytes,
+                               const std::vector<std::string>& wanted) const {
     const CsvFile& csv = files_[stretch.file];
-    const std::string bytes = csv.file.bytes(byte_of(stretch.file, stretch.first), byte_of(stretch.file, stretch.last));
     const long first_line = stretch.first + 2;
     if (const auto quote = bytes.find('"'); quote != std::string::npos) {
       const auto line = first_line + std::count(bytes.begin(), bytes.begin() + static_cast<long>(quote), '\n');

@@ -8,11 +8,11 @@
 
 namespace unshuffle {
 
-/// The sentence of the BadData that `action` throws; empty when it throws none.
+/// The sentence of the error that `action` throws; empty when it throws none.
 inline std::string complaint(const std::function<void()>& action) {
   try {
     action();
-  } catch (const BadData& error) {
+  } catch (const Error& error) {
     return error.what();
   }
   return "";

@@ -1,0 +1,294 @@
+// Tables in pieces against the same tables in memory.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "fit/random.hpp"
+#include "large/objective.hpp"
+#include "support/complaint.hpp"
+#include "support/thread_team.hpp"
+#include "unshuffle/data/simulate.hpp"
+#include "unshuffle/large/fit.hpp"
+#include "unshuffle/model/linear.hpp"
+#include "unshuffle/model/registry.hpp"
+
+namespace unshuffle::large {
+namespace {
+
+Pieces in_pieces(const Matrix& rows, Index size, const std::string& scratch = "") {
+  std::vector<Index> sizes;
+  for (Index begin = 0; begin < rows.rows(); begin += size) sizes.push_back(std::min(size, rows.rows() - begin));
+  Pieces pieces(rows.cols(), sizes, scratch);
+  for (std::size_t k = 0; k < sizes.size(); ++k)
+    pieces.put(k, rows.middleRows(static_cast<Index>(k) * size, sizes[k]));
+  return pieces;
+}
+
+LargeTables as_tables(const Problem& problem, Index size, const std::string& scratch = "") {
+  Matrix left(problem.responses(), 1 + problem.x.cols());
+  left << problem.y, problem.x;
+  LargeTables tables{in_pieces(left, size, scratch), in_pieces(problem.z, size, scratch)};
+  tables.response_rows = static_cast<double>(problem.responses());
+  tables.feature_rows = static_cast<double>(problem.features());
+  tables.sample = problem;
+  return tables;
+}
+
+Problem drawn(Index n, Index m, Index dim_x, std::uint64_t seed) {
+  RandomStream random(seed, 0);
+  auto normal = [&] { return random.normal(); };
+  Problem problem;
+  problem.x = Matrix::NullaryExpr(n, dim_x, normal);
+  problem.z = Matrix::NullaryExpr(m, 2, normal);
+  problem.y = Matrix::NullaryExpr(n, 1, normal) * 1.5;
+  return completed(std::move(problem));
+}
+
+TEST(CellGrid, InterpolatesSmoothFunctionsAndItsMomentsAreTheTranspose) {
+  transport::CompressionRule rule;
+  rule.cell_width = 0.5;
+  rule.box_width = 2;
+  rule.narrow_at = {0.2, 0.3, 0.6};
+  rule.cell_factor = {0.2, 0.25, 1};
+  rule.box_factor = {1, 1, 1};
+  const transport::CellGrid grid({-1, 3}, rule);
+  for (Index k = 1; k < grid.grid().size(); ++k) ASSERT_GT(grid.grid()[k], grid.grid()[k - 1]);
+  EXPECT_LE(grid.width_at(Vector::Constant(1, 0.25))[0], 0.1 + 1e-12);
+  EXPECT_GT(grid.width_at(Vector::Constant(1, 2.0))[0], 0.3);
+  RandomStream random(1, 0);
+  const Vector points = Vector::NullaryExpr(200, [&] { return -1 + 4 * random.uniform(); });
+  const Vector on_grid = (3 * grid.grid().array()).sin();
+  const Vector found = grid.interpolate(grid.series(on_grid), points);
+  EXPECT_LT((found - Vector((3 * points.array()).sin())).cwiseAbs().maxCoeff(), 1e-10);
+
+  const Matrix values = Matrix::NullaryExpr(200, 2, [&] { return random.normal(); });
+  Matrix moments = Matrix::Zero(grid.grid().size(), 2);
+  grid.add_moments(points.head(80), values.topRows(80), moments);
+  grid.add_moments(points.tail(120), values.bottomRows(120), moments);
+  EXPECT_LT((grid.to_grid(moments).transpose() * on_grid - values.transpose() * found).norm(), 1e-10);
+}
+
+TEST(CellGrid, RefusesMillionsOfCells) {
+  transport::CompressionRule rule;
+  rule.cell_width = 1e-9;
+  EXPECT_THROW(transport::CellGrid({0, 1}, rule), InvalidInput);
+}
+
+struct Case {
+  const char* model;
+  Objective objective;
+  Index n, m, dim_x;
+  double epsilon;
+  bool ball;
+};
+
+void PrintTo(const Case& one, std::ostream* out) {
+  *out << one.model << " n=" << one.n << " m=" << one.m << " epsilon=" << one.epsilon << (one.ball ? " ball" : "");
+}
+
+class LargeAgainstMemory : public testing::TestWithParam<Case> {};
+
+TEST_P(LargeAgainstMemory, ObjectiveGradientAndHessianAgree) {
+  const Case one = GetParam();
+  const Problem problem = drawn(one.n, one.m, one.dim_x, 7);
+  const auto bound = make_model(one.model, true)->bound_to(problem);
+  EvaluatorOptions options;
+  options.objective = one.objective;
+  options.epsilon = {.value = one.epsilon, .relative = false};
+  if (one.ball) options.response_side = options.feature_side = transport::Ball{.spread = 0.25};
+  RandomStream random(3, 0);
+  const Vector w = Vector::NullaryExpr(bound->parameters(), [&] { return 0.5 * random.normal(); });
+
+  Evaluator evaluator(problem, *bound, options);
+  const Evaluation expected = evaluator.evaluate(w, true);
+  const LargeTables tables = as_tables(problem, 97);
+  const LargeRows rows{&tables.responses, &tables.features, tables.response_rows, tables.feature_rows};
+  const Passes own(rows, *bound);
+  Team alone;
+  SharedPasses passes(own, alone);
+  LargeObjective objective(passes, rows, one.dim_x > 0, options);
+  EXPECT_NEAR(objective.largest_cost(w), evaluator.largest_cost(w), 1e-12 * evaluator.largest_cost(w));
+  const Evaluation found = objective.evaluate(w, one.epsilon, true);
+  ASSERT_TRUE(expected.converged && found.converged);
+  EXPECT_NEAR(found.objective, expected.objective, 1e-8 * std::abs(expected.objective));
+  EXPECT_NEAR(found.transport_cost, expected.transport_cost, 1e-8 * expected.transport_cost);
+  EXPECT_LT((found.gradient - expected.gradient).norm(), 1e-7 * expected.gradient.norm());
+  EXPECT_LT((found.hessian - expected.hessian).norm(), 1e-4 * expected.hessian.norm());
+  EXPECT_LT(objective.measured_error(), 1e-8);
+  const SoftLinks links = evaluator.links(w);
+  EXPECT_NEAR(objective.matched_share(), links.response_mass.cwiseMin(1.0).mean(), 1e-8);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, LargeAgainstMemory,
+                         testing::Values(Case{"linear", Objective::transport, 1000, 1000, 0, 0.05, false},
+                                         Case{"linear", Objective::entropic, 700, 1100, 0, 0.2, false},
+                                         Case{"linear", Objective::transport, 900, 500, 2, 0.02, false},
+                                         Case{"linear", Objective::transport, 600, 600, 1, 0.1, true},
+                                         Case{"spline:3", Objective::entropic, 500, 800, 1, 0.1, false},
+                                         Case{"sine", Objective::transport, 800, 800, 2, 0.1, false},
+                                         Case{"linear", Objective::entropic, 40, 30, 1, 2.0, true}));
+
+FitOptions options_for(Method method) {
+  FitOptions options;
+  options.method = method;
+  options.row_hint = true;
+  return options;
+}
+
+TEST(LargeFit, AgreesWithMemoryAndOverTeams) {
+  const Simulation sample = simulate({.design = Design::sensing, .rows = 1200, .snr = 100, .mean = 1, .seed = 5});
+  for (const Method method : {Method::robot, Method::robot_robust, Method::automatic, Method::entropic}) {
+    FitOptions options = options_for(method);
+    options.threads = 1;
+    const Fit memory = fit(sample.problem, Linear{}, options);
+    Team alone;
+    const Fit one = fit_large(as_tables(sample.problem, 200), Linear{}, options, alone);
+    EXPECT_TRUE(one.status == Fit::Status::converged) << one.message;
+    EXPECT_GT(one.passes, 0);
+    if (method != Method::entropic) {  // whose many optima are not told apart on this design
+      EXPECT_LT((one.parameters - memory.parameters).norm(), 2e-3 * memory.parameters.norm()) << one.message;
+    }
+    for (const int size : {2, 3, 4}) {
+      // Every process holds its share of the pieces, as the reader would have given it.
+      const Fit shared = as_team(size, [&](Team& team) {
+        LargeTables tables = as_tables(sample.problem, 200);
+        const auto keep = [&](const Matrix& rows) {
+          const Index pieces = 6, begin = pieces * team.rank() / team.size(),
+                      end = pieces * (team.rank() + 1) / team.size();
+          return in_pieces(rows.middleRows(200 * begin, 200 * (end - begin)), 200);
+        };
+        tables.responses = keep(sample.problem.y);
+        tables.features = keep(sample.problem.z);
+        return fit_large(tables, Linear{}, options, team);
+      });
+      EXPECT_LT((shared.parameters - one.parameters).norm(), 1e-9 * one.parameters.norm());
+      EXPECT_NEAR(shared.objective, one.objective, 1e-9 * std::abs(one.objective));
+      EXPECT_EQ(shared.processes, size);
+    }
+  }
+}
+
+TEST(LargeFit, ScratchFileGivesTheSameBits) {
+  const Simulation sample = simulate({.design = Design::linear, .rows = 2000, .mean = 1, .seed = 2});
+  FitOptions options = options_for(Method::robot);
+  options.row_hint = false;
+  options.starts = 2;
+  options.threads = 1;
+  Team alone;
+  const Fit memory = fit_large(as_tables(sample.problem, 300), Linear{}, options, alone);
+  const Fit scratch =
+      fit_large(as_tables(sample.problem, 300, testing::TempDir()), Linear{}, options, alone);
+  EXPECT_EQ(memory.parameters, scratch.parameters);
+  EXPECT_EQ(memory.objective, scratch.objective);
+}
+
+TEST(LargeFit, SaysWhatItCannotDo) {
+  const Simulation sample = simulate({.rows = 100, .seed = 1});
+  Team alone;
+  const LargeTables tables = as_tables(sample.problem, 50);
+  EXPECT_EQ(complaint([&] { (void)fit_large(tables, Linear{}, options_for(Method::em), alone); }),
+            "tables in pieces can be fitted by auto, mixture, entropic, robot and robot-robust; not by em");
+}
+
+class LargeFiles : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::path(testing::TempDir()) /
+              testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::string write(const std::string& name, const std::string& content) const {
+    std::ofstream(folder_ / name, std::ios::binary) << content;
+    return (folder_ / name).string();
+  }
+  [[nodiscard]] std::string path(const std::string& name) const { return (folder_ / name).string(); }
+
+  std::filesystem::path folder_;
+};
+
+std::string numbered(const std::string& header, int first, int last, const std::string& line_end = "\n") {
+  std::string text = header + line_end;
+  for (int k = first; k < last; ++k)
+    text += std::to_string(k) + "," + std::to_string(10 * k) + (k + 1 == last && last % 2 == 1 ? "" : line_end);
+  return text;
+}
+
+Matrix all_rows(const Pieces& pieces) {
+  Matrix rows(pieces.rows(), pieces.columns()), buffer;
+  Index at = 0;
+  for (std::size_t k = 0; k < pieces.count(); ++k) {
+    const Matrix& here = pieces.at(k, buffer);
+    rows.middleRows(at, here.rows()) = here;
+    at += here.rows();
+  }
+  return rows;
+}
+
+TEST_F(LargeFiles, ReadsEveryRowOfEveryFileOnce) {
+  write("y-1.csv", numbered("y,x", 0, 23));
+  write("y-2.csv", numbered("y,x", 23, 40, "\r\n"));
+  const std::string z = write("z.csv", numbered("\"z\",u", 0, 50) + "\n\n");
+  const auto y = files_named(path("y-*.csv"));
+  ASSERT_EQ(y.size(), 2u);
+  const ReadOptions options{.scratch = "", .piece_rows = 7, .sample_rows = 10};
+  for (const int size : {1, 2, 3, 9}) {
+    struct Seen {
+      std::vector<double> y, z;
+      Problem sample;
+      double responses = 0, features = 0;
+    };
+    const Seen seen = as_team(size, [&](Team& team) {
+      const LargeTables mine = read_tables_in_pieces(y, {z}, {.response = {"y"}}, team, options);
+      auto column = [&](const Pieces& pieces, Index k) {
+        const Vector values = all_rows(pieces).col(k);
+        return team.gather({values.begin(), values.end()});
+      };
+      Seen made{column(mine.responses, 0), column(mine.features, 1), mine.sample};
+      made.responses = mine.response_rows;
+      made.features = mine.feature_rows;
+      return made;
+    });
+    EXPECT_EQ(seen.responses, 40);
+    EXPECT_EQ(seen.features, 50);
+    ASSERT_EQ(seen.y.size(), 40u);
+    ASSERT_EQ(seen.z.size(), 50u);
+    for (std::size_t k = 0; k < 40; ++k) EXPECT_EQ(seen.y[k], double(k));
+    for (std::size_t k = 0; k < 50; ++k) EXPECT_EQ(seen.z[k], 10 * double(k));
+    ASSERT_EQ(seen.sample.y.rows(), 10);
+    for (Index k = 0; k < 10; ++k) {
+      EXPECT_EQ(seen.sample.y(k, 0), 4 * k);
+      EXPECT_EQ(seen.sample.x(k, 0), 40 * k);
+      EXPECT_EQ(seen.sample.z(k, 0), 5 * k);
+    }
+  }
+}
+
+TEST_F(LargeFiles, SaysWhatIsWrongAndWhere) {
+  Team alone;
+  const ReadOptions options{.scratch = "", .piece_rows = 3000, .sample_rows = 10};
+  const std::string good = write("good.csv", numbered("y,x", 0, 10));
+  auto said = [&](const std::string& content) {
+    const std::string bad = write("bad.csv", content);
+    const std::string sentence =
+        complaint([&] { (void)read_tables_in_pieces({good}, {bad}, {.response = {"y"}}, alone, options); });
+    return sentence.substr(std::min(sentence.size(), sentence.find("bad.csv")));
+  };
+  // The first rows are read as a table of their own, so the trouble starts further down than they reach.
+  std::string rows = "z\n";
+  for (int k = 0; k < 100000; ++k) rows += std::to_string(k) + "\n";
+  EXPECT_EQ(said(rows + "many\n"), "bad.csv:100002: column \"z\" holds \"many\"; a number was expected");
+  EXPECT_EQ(said(rows + "1,2\n"), "bad.csv:100002: 2 fields; the header has 1");
+  EXPECT_EQ(said(rows + "\n1\n"), "bad.csv:100002: the line is blank; rows were expected up to the end");
+  EXPECT_EQ(said(rows + "\"1\"\n"),
+            "bad.csv:100002: a quote; tables in pieces hold plain numbers, one line to a row");
+  EXPECT_EQ(said(rows + "\n\n"), "");
+  EXPECT_EQ(complaint([&] { (void)files_named(path("none-*.csv")); }), path("none-*.csv") + ": no file has such a name");
+  const std::string other = write("other.csv", numbered("z,u", 0, 9));
+  EXPECT_EQ(complaint([&] { (void)read_tables_in_pieces({good, other}, {good}, {.response = {"y"}}, alone, options); }),
+            other + ": the columns are not those of " + good);
+}
+
+}  // namespace
+}  // namespace unshuffle::large
