@@ -40,6 +40,7 @@ struct FitCommand {
   std::string report_truth;
   bool json = false;
   bool verbose = false;
+  std::string checkpoint;
   bool stream = false;
   std::string scratch;
   CLI::Option* scratch_given = nullptr;
@@ -90,6 +91,9 @@ void add_output_options(CLI::App& app, FitCommand& command) {
                      "Report: truth.json of unshuffle simulate; match probabilities are held against it, the fit does "
                      "not see it.");
   app.add_flag("--json", command.json, "Print JSON instead of a table.");
+  app.add_option("--checkpoint", command.checkpoint,
+                 "Keep finished starts and bootstrap samples in this file; the same command goes on from it after it "
+                 "was cut off.");
 }
 
 void add_size_options(CLI::App& app, FitCommand& command) {
@@ -153,6 +157,7 @@ FitOptions to_options(const FitCommand& command) {
   options.learning_rate = command.learning_rate;
   options.momentum = command.momentum;
   options.batch = command.batch;
+  options.checkpoint = command.checkpoint;
   require(command.start_confidence >= 0 && command.start_confidence < 1, "--start-confidence", command.start_confidence,
           "at least 0 and below 1");
   require(command.learning_rate > 0 && std::isfinite(command.learning_rate), "--learning-rate", command.learning_rate,
@@ -245,6 +250,7 @@ void require_pieces(const FitCommand& command) {
       !events.transforms.empty() || events.compensate || !events.gates.empty() || events.equal_mass_gates > 0;
   const std::pair<bool, const char*> given[] = {{!command.pairs.empty(), "--pairs"},
                                                 {!command.links.empty(), "--links"},
+                                                {!command.checkpoint.empty(), "--checkpoint"},
                                                 {!command.report.empty(), "--report"},
                                                 {!command.search.known.empty(), "--known"},
                                                 {!command.search.truth.empty(), "--truth"},
@@ -288,7 +294,8 @@ int run_in_memory(const FitCommand& command, FitOptions options) {
   if (!command.search.known.empty() && !command.search.truth.empty()) {
     throw InvalidInput("--known and --truth both say which rows belong together; give one of them");
   }
-  for (const std::string& path : {command.out, command.pairs, command.trace, command.links, command.report}) {
+  for (const std::string& path :
+       {command.out, command.pairs, command.trace, command.links, command.report, command.checkpoint}) {
     if (!path.empty()) require_writable(path);
   }
   const auto truth = command.report_truth.empty() ? std::vector<KnownPair>{} : true_pairs(command.report_truth);

@@ -5,10 +5,12 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 
 #include "commands.hpp"
+#include "signals.hpp"
 #include "unshuffle/error.hpp"
 #include "unshuffle/memory.hpp"
 #include "unshuffle/version.hpp"
@@ -35,7 +37,7 @@ int run(int argc, char** argv) {
   root.set_version_flag("--version", unshuffle::version, "Print the version and leave.");
   root.footer(
       "Exit codes: 0 success; 1 finished but not converged (the result is still written); 2 bad usage;\n"
-      "3 bad data; 4 out of memory or files failed.\n\n"
+      "3 bad data; 4 out of memory or files failed; 130, 143 ended by SIGINT or SIGTERM.\n\n"
       "A first run:\n"
       "  unshuffle simulate sensing --out sample\n"
       "  unshuffle fit sample/responses.csv sample/features.csv --response y --hint rows --out fit.json\n"
@@ -56,10 +58,7 @@ int run(int argc, char** argv) {
   return 2;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  unshuffle::keep_freed_memory();
+int run_and_complain(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const unshuffle::Error& error) {
@@ -69,4 +68,23 @@ int main(int argc, char** argv) {
   } catch (const std::exception& error) {
     return complain(error.what(), 4);
   }
+}
+
+/// Ends the process without exit handlers: OpenBLAS's waits for threads that try forever to get memory where a limit is
+/// set. Nothing of ours is left to do; sanitizers have their say in theirs.
+int leave(int exit_code) {
+#ifdef __SANITIZE_ADDRESS__
+  return exit_code;
+#else
+  std::fflush(nullptr);
+  std::_Exit(exit_code);
+#endif
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  unshuffle::keep_freed_memory();
+  leave_cleanly();
+  return leave(run_and_complain(argc, argv));
 }

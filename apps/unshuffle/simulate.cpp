@@ -1,6 +1,8 @@
 // unshuffle simulate: samples with a known truth.
 #include <fmt/format.h>
+#include <omp.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 
@@ -31,6 +33,8 @@ struct SimulateCommand {
   std::vector<CLI::Option*> not_cytometry;
   std::vector<CLI::Option*> only_drawn;
   CLI::Option* rows_given = nullptr;
+  Index shards = 1;
+  CLI::Option* shards_given = nullptr;
 };
 
 /// Options the chosen design does not read are refused, not ignored.
@@ -74,6 +78,15 @@ void write_cytometry(const SimulateCommand& command) {
   for (const std::string& note : events.notes) fmt::print(stderr, "unshuffle: note: {}\n", note);
 }
 
+/// A training and a test table, each once as numbers and once as text, measured at 28 to 34 bytes a number. Of several
+/// shards one per thread is in memory.
+void require_memory_for(const SimulateOptions& chosen, Index shards) {
+  const auto at_once = static_cast<double>(std::min<Index>(shards, omp_get_max_threads()));
+  const double rows = static_cast<double>(chosen.rows) * at_once / static_cast<double>(std::max<Index>(shards, 1));
+  const Index columns = chosen.dim_x + chosen.dim_z + 1;
+  require_memory(34 * 2 * rows * static_cast<double>(columns), fmt::format("{:.0f} rows of {} columns", rows, columns));
+}
+
 int run(SimulateCommand& command) {
   // A negative value means "left open" in the library; typed by a user it is a mistake.
   for (const CLI::Option* option : command.must_not_be_negative) {
@@ -92,9 +105,15 @@ int run(SimulateCommand& command) {
   } else {
     command.options.design = design->second;
     const SimulateOptions chosen = completed(command.options);
-    // A training and a test table, each once as numbers and once as text, measured at 28 to 34 bytes a number.
-    const double numbers = 2 * static_cast<double>(chosen.rows) * static_cast<double>(chosen.dim_x + chosen.dim_z + 1);
-    require_memory(34 * numbers, fmt::format("{} rows of {} columns", chosen.rows, chosen.dim_x + chosen.dim_z + 1));
+    if (command.shards_given->count() > 0) {
+      require_memory_for(chosen, command.shards);
+      write_shards(chosen, command.shards, command.out);
+      if (!command.quiet)
+        fmt::print("Wrote {0} shards {1}/responses-*.csv and {1}/features-*.csv, {1}/test.csv and {1}/truth.json\n",
+                   command.shards, command.out);
+      return 0;
+    }
+    require_memory_for(chosen, 1);
     write_simulation(simulate(chosen), command.out);
   }
   if (!command.quiet) {
@@ -154,8 +173,11 @@ Command add_simulate(CLI::App& root) {
   app->add_option("--seed", options.seed, "Same seed, same sample.")->capture_default_str();
   app->add_option("--out", command->out, "Folder for responses.csv, features.csv, test.csv and truth.json.")
       ->required();
+  command->shards_given =
+      app->add_option("--shards", command->shards,
+                      "Spread the rows over that many files of either table, drawn one by one: for tables of any size.");
   add_cytometry_options(*app, *command);
-  command->not_cytometry = {dim_x, shuffle, mean, shape};
+  command->not_cytometry = {dim_x, shuffle, mean, shape, command->shards_given};
   command->only_drawn = {noise, snr};
   app->add_flag("--quiet", command->quiet, "Print errors only.");
   command->must_not_be_negative = {dim_x, dim_z, shuffle, noise, snr};

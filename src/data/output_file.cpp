@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -21,15 +23,43 @@ namespace {
   throw SystemFailure(fmt::format("{}: cannot be written: {}", path, std::strerror(reason)));
 }
 
+/// Names of files that are being written, where a signal handler finds them.
+struct UnfinishedFile {
+  std::atomic<bool> taken{false};
+  std::atomic<bool> there{false};
+  char path[4096];
+};
+std::array<UnfinishedFile, 16> unfinished_files;
+
+UnfinishedFile* remember_unfinished(const std::string& path) {
+  for (UnfinishedFile& file : unfinished_files) {
+    if (path.size() >= sizeof file.path || file.taken.exchange(true)) continue;
+    std::memcpy(file.path, path.c_str(), path.size() + 1);
+    file.there = true;
+    return &file;
+  }
+  return nullptr;  // it may stay behind after a signal, no worse
+}
+
+void forget_unfinished(UnfinishedFile* file) {
+  if (file == nullptr) return;
+  file->there = false;
+  file->taken = false;
+}
+
 /// Owns a descriptor, and the file it belongs to until that file is handed over by rename.
 class Descriptor {
  public:
-  Descriptor(int descriptor, std::string temporary) : descriptor_(descriptor), temporary_(std::move(temporary)) {}
+  Descriptor(int descriptor, std::string temporary)
+      : descriptor_(descriptor),
+        temporary_(std::move(temporary)),
+        unfinished_(temporary_.empty() ? nullptr : remember_unfinished(temporary_)) {}
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
   ~Descriptor() {
     if (descriptor_ >= 0) ::close(descriptor_);
     if (!temporary_.empty()) ::unlink(temporary_.c_str());
+    forget_unfinished(unfinished_);
   }
 
   void write(std::string_view content, const std::string& path) const {
@@ -56,6 +86,7 @@ class Descriptor {
  private:
   int descriptor_;
   std::string temporary_;
+  UnfinishedFile* unfinished_;
 };
 
 mode_t default_mode() {
@@ -104,6 +135,11 @@ void write_whole_file(const std::string& path, std::string_view content) {
   file.sync(path);
   file.close(path);
   file.move_to(target, path);
+}
+
+void remove_unfinished_files() noexcept {
+  for (UnfinishedFile& file : unfinished_files)
+    if (file.there) ::unlink(file.path);
 }
 
 void require_writable(const std::string& path) {

@@ -10,6 +10,7 @@
 #include <numeric>
 #include <random>
 
+#include "in_parallel.hpp"
 #include "unshuffle/data/output_file.hpp"
 #include "unshuffle/data/table.hpp"
 #include "unshuffle/error.hpp"
@@ -150,7 +151,33 @@ void add_groups(Table& table, const std::vector<Index>& groups, const std::strin
   table.columns.push_back({.name = name, .numbers = {groups.begin(), groups.end()}});
 }
 
-std::string truth_json(const Simulation& simulation) {
+void make_folder(const std::string& directory) {
+  std::error_code failure;
+  std::filesystem::create_directories(directory, failure);
+  if (failure) throw SystemFailure(fmt::format("{}: cannot be made: {}", directory, failure.message()));
+}
+
+struct Tables {
+  Table responses, features, test;
+};
+
+Tables tables_of(const ShuffledSample& sample, const std::string& group_name) {
+  const Problem& train = sample.problem;
+  const Problem& test = sample.test;
+  Tables tables;
+  add_columns(tables.responses, train.x, train.x_names);
+  add_columns(tables.responses, train.y, train.y_names);
+  add_groups(tables.responses, train.response_groups, group_name);
+  add_columns(tables.features, train.z, train.z_names);
+  add_groups(tables.features, train.feature_groups, group_name);
+  add_columns(tables.test, test.x, test.x_names);
+  add_columns(tables.test, test.z, test.z_names);
+  add_columns(tables.test, test.y, test.y_names);
+  return tables;
+}
+
+/// Without the links where there are several shards: each has its own.
+std::string truth_json(const Simulation& simulation, Index rows, Index shards) {
   const SimulateOptions& options = simulation.options;
   nlohmann::ordered_json truth;
   truth["design"] = name_of(options.design);
@@ -162,13 +189,16 @@ std::string truth_json(const Simulation& simulation) {
   }
   truth["intercept"] = 0.0;
   truth["noise_variance"] = options.noise;
-  if (options.design != Design::nonlinear) {
+  if (options.design != Design::nonlinear && shards == 1) {
     truth["oracle_test_error"] = least_squares_test_error(simulation, true);
     truth["ls_test_error"] = least_squares_test_error(simulation, false);
   }
-  truth["permutation"] = simulation.permutation;
+  if (shards == 1)
+    truth["permutation"] = simulation.permutation;
+  else
+    truth["shards"] = shards;
   truth["seed"] = options.seed;
-  auto& said = truth["options"] = {{"n", options.rows},          {"dim_x", options.dim_x}, {"dim_z", options.dim_z},
+  auto& said = truth["options"] = {{"n", rows},          {"dim_x", options.dim_x}, {"dim_z", options.dim_z},
                                    {"shuffle", options.shuffle}, {"noise", options.noise}, {"mean", options.mean}};
   if (options.design == Design::gamma) said["shape"] = options.shape;
   said["snr"] = options.snr >= 0 ? nlohmann::ordered_json(options.snr) : nlohmann::ordered_json(nullptr);
@@ -199,13 +229,17 @@ SimulateOptions completed(SimulateOptions options) {
   return options;
 }
 
-Simulation simulate(const SimulateOptions& options) {
+namespace {
+
+/// One of many samples with the same coefficients; the first is the one that simulate() draws.
+Simulation draw_sample(const SimulateOptions& options, std::uint64_t number) {
   Simulation simulation;
   simulation.options = completed(options);
   SimulateOptions& chosen = simulation.options;
   Random random(chosen.seed);
   simulation.coefficients = random.gaussian(chosen.dim_x + chosen.dim_z, 1, 0).col(0);
   if (chosen.snr >= 0) chosen.noise = simulation.coefficients.squaredNorm() / chosen.snr;
+  if (number > 0) random = Random(chosen.seed + number * 0x9e3779b97f4a7c15ULL);
   simulation.problem = draw(random, chosen, simulation.coefficients);
   simulation.permutation = draw_permutation(random, chosen);
   const Matrix linked_z = simulation.problem.z;
@@ -215,6 +249,10 @@ Simulation simulate(const SimulateOptions& options) {
   simulation.test = draw(random, chosen, simulation.coefficients);
   return simulation;
 }
+
+}  // namespace
+
+Simulation simulate(const SimulateOptions& options) { return draw_sample(options, 0); }
 
 double least_squares_test_error(const ShuffledSample& sample, bool linked) {
   const Problem& train = sample.problem;
@@ -231,31 +269,37 @@ double least_squares_test_error(const ShuffledSample& sample, bool linked) {
 }
 
 void write_simulation(const Simulation& simulation, const std::string& directory) {
-  write_sample(simulation, "", truth_json(simulation), directory);
+  write_sample(simulation, "", truth_json(simulation, simulation.options.rows, 1), directory);
+}
+
+void write_shards(const SimulateOptions& options, Index shards, const std::string& directory) {
+  const SimulateOptions chosen = completed(options);
+  require(shards >= 1 && 2 * shards <= chosen.rows, "shards", static_cast<double>(shards),
+          "at least 1, with two rows or more in each");
+  make_folder(directory);
+  const std::filesystem::path folder(directory);
+  in_parallel(static_cast<std::size_t>(shards), [&](std::size_t k) {
+    SimulateOptions part = chosen;
+    const auto number = static_cast<Index>(k);
+    part.rows = chosen.rows * (number + 1) / shards - chosen.rows * number / shards;
+    const Simulation simulation = draw_sample(part, k);
+    const Tables tables = tables_of(simulation, "");
+    write_whole_file((folder / fmt::format("responses-{:04}.csv", k + 1)).string(), to_csv(tables.responses));
+    write_whole_file((folder / fmt::format("features-{:04}.csv", k + 1)).string(), to_csv(tables.features));
+    if (k > 0) return;
+    write_whole_file((folder / "test.csv").string(), to_csv(tables.test));
+    write_whole_file((folder / "truth.json").string(), truth_json(simulation, chosen.rows, shards));
+  });
 }
 
 void write_sample(const ShuffledSample& sample, const std::string& group_name, const std::string& truth,
                   const std::string& directory) {
-  std::error_code failure;
-  std::filesystem::create_directories(directory, failure);
-  if (failure) throw SystemFailure(fmt::format("{}: cannot be made: {}", directory, failure.message()));
-  const Problem& train = sample.problem;
-  const Problem& test = sample.test;
-  Table responses;
-  add_columns(responses, train.x, train.x_names);
-  add_columns(responses, train.y, train.y_names);
-  add_groups(responses, train.response_groups, group_name);
-  Table features;
-  add_columns(features, train.z, train.z_names);
-  add_groups(features, train.feature_groups, group_name);
-  Table tests;
-  add_columns(tests, test.x, test.x_names);
-  add_columns(tests, test.z, test.z_names);
-  add_columns(tests, test.y, test.y_names);
+  make_folder(directory);
+  const Tables tables = tables_of(sample, group_name);
   const std::filesystem::path folder(directory);
-  write_whole_file((folder / "responses.csv").string(), to_csv(responses));
-  write_whole_file((folder / "features.csv").string(), to_csv(features));
-  write_whole_file((folder / "test.csv").string(), to_csv(tests));
+  write_whole_file((folder / "responses.csv").string(), to_csv(tables.responses));
+  write_whole_file((folder / "features.csv").string(), to_csv(tables.features));
+  write_whole_file((folder / "test.csv").string(), to_csv(tables.test));
   write_whole_file((folder / "truth.json").string(), truth);
 }
 

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
+#include "fit/finished.hpp"
 #include "in_parallel.hpp"
 
 namespace unshuffle {
@@ -36,6 +38,26 @@ Links random_links(const Problem& problem, RandomStream& random) {
   return links;
 }
 
+namespace {
+
+Vector refit_once(const FitOptions& options, const std::function<Vector(int)>& refit, int k) {
+  WorkKey key("bootstrap");
+  key.add(double(k));
+  // A vector's own bytes are its text.
+  const auto pack = [](const Vector& w) {
+    return std::optional(
+        std::string(reinterpret_cast<const char*>(w.data()), std::size_t(w.size()) * sizeof(double)));
+  };
+  const auto unpack = [](const std::string& text) {
+    Vector w(static_cast<Index>(text.size() / sizeof(double)));
+    std::memcpy(w.data(), text.data(), std::size_t(w.size()) * sizeof(double));
+    return w;
+  };
+  return finished_or(options, key, [&] { return refit(k); }, pack, unpack);
+}
+
+}  // namespace
+
 Vector spread_of_refits(const FitOptions& options, const std::function<Vector(int)>& refit) {
   constexpr int round = 16;
   const int samples = options.bootstrap;
@@ -43,7 +65,7 @@ Vector spread_of_refits(const FitOptions& options, const std::function<Vector(in
   for (int done = 0; done < samples; done += round) {
     if (options.progress && !options.progress(done, samples)) return {};
     in_parallel(std::size_t(std::min(round, samples - done)),
-                [&](std::size_t k) { found[std::size_t(done) + k] = refit(done + int(k)); });
+                [&](std::size_t k) { found[std::size_t(done) + k] = refit_once(options, refit, done + int(k)); });
   }
   if (options.progress) (void)options.progress(samples, samples);
   Vector mean = Vector::Zero(found.front().size());

@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "fit/batch.hpp"
+#include "fit/finished.hpp"
 #include "fit/linked.hpp"
 #include "fit/starts.hpp"
 #include "gradient/backend.hpp"
@@ -93,6 +96,21 @@ Vector sorted_alternation(const Problem& sample, const Model& bound, Vector w) {
     last = std::move(partner);
   }
   return w;
+}
+
+std::string packed(const Optimum& optimum, int evaluations) {
+  const std::vector<std::uint8_t> bytes = nlohmann::json::to_cbor(
+      {std::vector<double>(optimum.parameters.begin(), optimum.parameters.end()), optimum.epsilon, optimum.nats,
+       optimum.converged, optimum.iterations, optimum.message, evaluations});
+  return {bytes.begin(), bytes.end()};
+}
+
+std::pair<Optimum, int> unpacked(const std::string& text) {
+  const nlohmann::json all = nlohmann::json::from_cbor(text);
+  const auto parameters = all.at(0).get<std::vector<double>>();
+  return {Optimum{Eigen::Map<const Vector>(parameters.data(), static_cast<Index>(parameters.size())), all.at(1),
+                  all.at(2), all.at(3), all.at(4), all.at(5)},
+          all.at(6)};
 }
 
 class Search {
@@ -248,11 +266,20 @@ class Search {
     };
     in_parallel(starts.size(), [&](std::size_t k) {
       if (stop && k > 0) return;  // without a single evaluation, it is as good as nothing
-      LinkLikelihood likelihood(problem, bound_, accuracy);
       const Optimum& from = starts[k].optimum;
-      reached[k].optimum =
-          most_likely_near(likelihood, problem, bound_, from.parameters, from.epsilon, iterations, keep_going);
-      evaluations[k] = likelihood.evaluations();
+      WorkKey key("refined");
+      key.add(from.parameters).add(from.epsilon).add(double(problem.responses())).add(accuracy.evaluator.accuracy);
+      key.add(double(iterations));
+      const auto refine_one = [&] {
+        LinkLikelihood likelihood(problem, bound_, accuracy);
+        Optimum end =
+            most_likely_near(likelihood, problem, bound_, from.parameters, from.epsilon, iterations, keep_going);
+        return std::pair(std::move(end), likelihood.evaluations());
+      };
+      const auto pack = [&](const std::pair<Optimum, int>& end) {
+        return stop ? std::nullopt : std::optional(packed(end.first, end.second));
+      };
+      std::tie(reached[k].optimum, evaluations[k]) = finished_or(options_, key, refine_one, pack, unpacked);
     });
     result.stopped = stop;
     for (std::size_t k = starts.size(); k-- > 0;) {

@@ -126,8 +126,7 @@ class Alternation {
 Estimate estimate_am(const MethodInput& input) {
   const UnlinkedRows rows(input.problem, input.bound);
   const std::vector<Start> starts = make_starts(input.problem, input.bound, input.options);
-  const auto count = static_cast<int>(starts.size());
-  return best_of(for_each_start(count, double(count) * round_limit(input.options), input.options,
+  return best_of(for_each_start(starts, round_limit(input.options), input.options,
                                 [&](int k, const Tick& tick) {
                                   return Alternation(input, rows, starts[std::size_t(k)], k, tick).run();
                                 }),

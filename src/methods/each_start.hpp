@@ -5,35 +5,47 @@
 
 #include <algorithm>
 #include <atomic>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "fit/descent.hpp"
+#include "fit/finished.hpp"
 #include "in_parallel.hpp"
 #include "methods/method.hpp"
 
 namespace unshuffle {
 
-/// work(k, tick) for k < count, on as many threads as there are; the first start runs even when progress says stop.
-/// `total` is the number of ticks at most; a start that ends early counts as if it had used up its share of them.
+/// A start's end as text, and back to the same bits; nothing for one that was stopped on the way.
+[[nodiscard]] std::optional<std::string> packed(const Descended& result);
+[[nodiscard]] Descended unpacked(const std::string& text);
+
+/// work(k, tick) for every start, on as many threads as there are; the first start runs even when progress says stop.
+/// A start that ends before `ticks_each` counts as if it had used them up.
 template <class Work>
-std::vector<Descended> for_each_start(int count, double total, const FitOptions& options, const Work& work) {
-  std::vector<Descended> results(static_cast<std::size_t>(count));
+std::vector<Descended> for_each_start(const std::vector<Start>& starts, double ticks_each, const FitOptions& options,
+                                      const Work& work) {
+  const double total = ticks_each * double(starts.size());
+  std::vector<Descended> results(starts.size());
   std::atomic<bool> stop{false};
   std::atomic<double> done{0};
-  const double share = total / count;
   const auto advance = [&](double ticks) {
     const double now = done.fetch_add(ticks) + ticks;
     if (omp_get_thread_num() == 0 && options.progress && !options.progress(std::min(now, total), total)) stop = true;
     return !stop;
   };
   in_parallel(results.size(), [&](std::size_t k) {
-    double left = share;
+    double left = ticks_each;
     const Tick tick = [&] {
       const double step = std::min(1.0, left);
       left -= step;
       return advance(step);
     };
-    if (!stop || k == 0) results[k] = work(int(k), tick);
+    if (!stop || k == 0) {
+      WorkKey key("start");
+      key.add(double(k)).add(starts[k].parameters);
+      results[k] = finished_or(options, key, [&] { return work(int(k), tick); }, packed, unpacked);
+    }
     (void)advance(left);
   });
   if (options.progress) (void)options.progress(total, total);

@@ -176,8 +176,7 @@ class ExpectationMaximisation {
 Estimate run_em(const MethodInput& input, bool hard) {
   const UnlinkedRows rows(input.problem, input.bound);
   const std::vector<Start> starts = make_starts(input.problem, input.bound, input.options);
-  const auto count = static_cast<int>(starts.size());
-  Estimate estimate = best_of(for_each_start(count, double(count) * round_limit(input.options), input.options,
+  Estimate estimate = best_of(for_each_start(starts, round_limit(input.options), input.options,
                                              [&](int k, const Tick& tick) {
                                                const Start& start = starts[std::size_t(k)];
                                                return ExpectationMaximisation(input, rows, start, k, hard, tick).run();

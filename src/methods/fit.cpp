@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "fit/finished.hpp"
 #include "fit/peak_memory.hpp"
 #include "methods/method.hpp"
 #include "unshuffle/error.hpp"
@@ -122,7 +123,10 @@ Fit fit(const Problem& given, const Model& model, const FitOptions& options) {
   const auto bound = model.bound_to(problem);
   require_enough_rows(problem, *bound);
 
-  const MethodInput input{problem, *bound, options};
+  FitOptions kept = options;
+  if (!options.checkpoint.empty())
+    kept.finished = std::make_shared<FinishedWork>(options.checkpoint, key_of_fit(problem, *bound, options));
+  const MethodInput input{problem, *bound, kept};
   Fit best = assemble(input, entry_of(options.method).estimate(input));
   best.method = options.method;
   best.model = model.name();

@@ -27,9 +27,8 @@ Estimate descend_from_all(const MethodInput& input, const OuterObjective& object
   const std::vector<Start> starts = make_starts(input.problem, input.bound, input.options);
   double largest_cost = 0;
   const FitOptions resolved = with_absolute_epsilon(input, starts.front(), largest_cost);
-  const auto count = static_cast<int>(starts.size());
   Estimate estimate =
-      best_of(for_each_start(count, double(count) * iteration_limit(resolved), resolved,
+      best_of(for_each_start(starts, iteration_limit(resolved), resolved,
                              [&](int k, const Tick& tick) {
                                const Start& start = starts[std::size_t(k)];
                                return descend(input.problem, input.bound, resolved, start, k, tick, objective);

@@ -1,6 +1,10 @@
 #include "transport/lapack.hpp"
 
-#include "unshuffle/error.hpp"
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include <cstddef>
+#include <new>
 
 extern "C" {
 void dpbtrf_(const char* uplo, const int* n, const int* kd, double* ab, const int* ldab, int* info);
@@ -13,6 +17,23 @@ void openblas_set_num_threads(int threads) __attribute__((weak));
 }
 
 namespace unshuffle::transport::lapack {
+namespace {
+
+/// OpenBLAS takes work space when it is called, and where a limit (ulimit -v) leaves none it tries forever. Where there
+/// is a limit, look first.
+void require_work_space() {
+  static const bool limited = [] {
+    rlimit limit{};
+    return ::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  }();
+  if (!limited) return;
+  constexpr std::size_t enough = std::size_t{160} << 20U;
+  void* place = ::mmap(nullptr, enough, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (place == MAP_FAILED) throw std::bad_alloc();
+  ::munmap(place, enough);
+}
+
+}  // namespace
 
 void use_one_thread() {
   if (openblas_set_num_threads != nullptr) openblas_set_num_threads(1);
@@ -21,6 +42,7 @@ void use_one_thread() {
 bool band_cholesky(Matrix& band) {
   const int n = static_cast<int>(band.cols()), leading = static_cast<int>(band.rows()), width = leading - 1;
   int info = 0;
+  require_work_space();
   dpbtrf_("L", &n, &width, band.data(), &leading, &info);
   return info == 0;
 }
@@ -29,12 +51,14 @@ void band_cholesky_solve(const Matrix& band, Matrix& b) {
   const int n = static_cast<int>(band.cols()), leading = static_cast<int>(band.rows()), width = leading - 1;
   const int columns = static_cast<int>(b.cols());
   int info = 0;
+  require_work_space();
   dpbtrs_("L", &n, &width, &columns, band.data(), &leading, b.data(), &n, &info);
 }
 
 bool cholesky(Matrix& a) {
   const int n = static_cast<int>(a.rows());
   int info = 0;
+  require_work_space();
   dpotrf_("L", &n, a.data(), &n, &info);
   return info == 0;
 }
@@ -42,6 +66,7 @@ bool cholesky(Matrix& a) {
 void cholesky_solve(const Matrix& factor, Matrix& b) {
   const int n = static_cast<int>(factor.rows()), columns = static_cast<int>(b.cols());
   int info = 0;
+  require_work_space();
   dpotrs_("L", &n, &columns, factor.data(), &n, b.data(), &n, &info);
 }
 

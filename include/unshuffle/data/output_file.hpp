@@ -13,4 +13,8 @@ void write_whole_file(const std::string& path, std::string_view content);
 /// Throws SystemFailure when `path` could not be written; lets a long run fail before it starts.
 void require_writable(const std::string& path);
 
+/// Removes what write_whole_file() has begun and not yet put in its place. Safe in a signal handler that ends the
+/// process.
+void remove_unfinished_files() noexcept;
+
 }  // namespace unshuffle

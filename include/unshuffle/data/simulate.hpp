@@ -47,6 +47,11 @@ struct Simulation : ShuffledSample {
 /// Same seed, same numbers, on any machine with IEEE doubles.
 [[nodiscard]] Simulation simulate(const SimulateOptions& options);
 
+/// responses-0001.csv, features-0001.csv and so on, `shards` of each, with `options.rows` rows in all; test.csv and
+/// truth.json beside them. One truth for all; rows are shuffled within a shard, and never more than a few shards are in
+/// memory.
+void write_shards(const SimulateOptions& options, Index shards, const std::string& directory);
+
 /// Relative test error Σ(ŷ-y)²/Σ(y-ȳ)² of ordinary least squares with intercept, trained on links as given
 /// (`linked` false) or on the true ones.
 [[nodiscard]] double least_squares_test_error(const ShuffledSample& sample, bool linked);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,8 @@ enum class StartKind {
   user,           ///< FitOptions::start.
 };
 
+class FinishedWork;
+
 struct FitOptions {
   Method method = Method::robot;
   Objective objective = Objective::transport;
@@ -98,6 +101,11 @@ struct FitOptions {
 
   std::uint64_t seed = 0;
   int threads = 0;  ///< 0: all. Same answer for any number.
+
+  /// File in which finished starts, refinements and bootstrap samples are kept; the same fit goes on from it after it
+  /// was cut off, to the same bits. Empty: none. Not for tables in pieces.
+  std::string checkpoint;
+  std::shared_ptr<FinishedWork> finished;  ///< What is in it; set by fit().
 
   /// Called with (done, total) units of work from the calling thread; return false to stop early.
   std::function<bool(double, double)> progress;

@@ -1,0 +1,109 @@
+#include "fit/finished.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "unshuffle/data/output_file.hpp"
+#include "unshuffle/data/table.hpp"
+#include "unshuffle/error.hpp"
+#include "unshuffle/fit/methods.hpp"
+#include "unshuffle/version.hpp"
+
+namespace unshuffle {
+
+WorkKey::WorkKey(const char* kind) { add(std::string(kind)); }
+
+void WorkKey::add_bytes(const void* bytes, std::size_t size) {
+  const auto* byte = static_cast<const unsigned char*>(bytes);
+  for (std::size_t k = 0; k < size; ++k) hash_ = (hash_ ^ byte[k]) * 0x100000001b3ULL;
+}
+
+WorkKey& WorkKey::add(double value) {
+  add_bytes(&value, sizeof value);
+  return *this;
+}
+
+WorkKey& WorkKey::add(const MatrixRef& values) {
+  add(static_cast<double>(values.rows())).add(static_cast<double>(values.cols()));
+  for (Index k = 0; k < values.cols(); ++k)
+    add_bytes(values.col(k).data(), static_cast<std::size_t>(values.rows()) * sizeof(double));
+  return *this;
+}
+
+WorkKey& WorkKey::add(const std::string& text) {
+  add(static_cast<double>(text.size()));
+  add_bytes(text.data(), text.size());
+  return *this;
+}
+
+std::string WorkKey::text() const { return fmt::format("{:016x}", hash_); }
+
+FinishedWork::FinishedWork(std::string path, const WorkKey& fit) : path_(std::move(path)), fit_(fit.text()) {
+  if (!std::filesystem::exists(path_)) return;
+  const std::string bytes = read_file(path_);
+  try {
+    const nlohmann::json file = nlohmann::json::from_cbor(bytes);
+    if (file.at("format") != "unshuffle checkpoint") throw BadData("");
+    const bool same = file.at("fit") == fit_ && file.at("version") == version;
+    if (same) done_ = file.at("done").get<std::map<std::string, std::string>>();
+    if (same) return;
+  } catch (const std::exception&) {
+    complain_of_damage();
+  }
+  throw BadData(fmt::format("{}: was written for other tables or options, or by another version; remove it, or name "
+                            "another file",
+                            path_));
+}
+
+void FinishedWork::complain_of_damage() const {
+  throw BadData(fmt::format("{}: is not a checkpoint of a fit, or damaged; remove it, or name another file", path_));
+}
+
+std::optional<std::string> FinishedWork::find(const WorkKey& work) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = done_.find(work.text());
+  return found == done_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::string FinishedWork::content() const {
+  const nlohmann::json file{
+      {"format", "unshuffle checkpoint"}, {"version", version}, {"fit", fit_}, {"done", done_}};
+  const std::vector<std::uint8_t> bytes = nlohmann::json::to_cbor(file);
+  return {bytes.begin(), bytes.end()};
+}
+
+void FinishedWork::keep(const WorkKey& work, std::string result) {
+  const std::lock_guard lock(mutex_);
+  done_[work.text()] = std::move(result);
+  write_whole_file(path_, content());
+}
+
+WorkKey key_of_fit(const Problem& problem, const Model& model, const FitOptions& options) {
+  WorkKey key("fit");
+  key.add(model.name()).add(problem.y).add(problem.x).add(problem.z);
+  key.add(problem.response_weights).add(problem.feature_weights);
+  for (const auto* groups : {&problem.response_groups, &problem.feature_groups}) {
+    key.add(double(groups->size()));
+    for (const Index label : *groups) key.add(double(label));
+  }
+  for (const KnownPair& pair : problem.known) key.add(double(pair.response_row)).add(double(pair.feature_row));
+  for (const auto& name : problem.y_names) key.add(name);
+  const FitOptions& o = options;
+  key.add(o.start);
+  // Threads, progress and the checkpoint itself leave the answer alone.
+  for (const double value :
+       {double(o.method), double(o.objective), o.epsilon.value, double(o.epsilon.relative), o.epsilon_start,
+        double(o.backend), double(o.row_hint), double(o.row_order_unrelated), o.unmatched, o.rho1, o.rho2,
+        double(o.start_kind), double(o.starts), o.start_confidence, double(o.optimizer), double(o.max_iterations),
+        o.learning_rate, o.momentum, double(o.batch), o.tolerance, o.accuracy, o.gradient_tolerance, double(o.am_step),
+        double(o.em_chains), o.em_swaps, o.rr_threshold, double(o.rs_samples), o.rs_threshold, double(o.gw_slices),
+        o.gw_epsilon, double(o.unroll), o.known_noise_sd, double(o.bootstrap)}) {
+    key.add(value);
+  }
+  key.add(std::to_string(o.seed));
+  return key;
+}
+
+}  // namespace unshuffle
