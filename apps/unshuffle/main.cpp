@@ -5,12 +5,11 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <new>
 
 #include "commands.hpp"
-#include "signals.hpp"
+#include "ends.hpp"
 #include "unshuffle/error.hpp"
 #include "unshuffle/memory.hpp"
 #include "unshuffle/version.hpp"
@@ -70,21 +69,11 @@ int run_and_complain(int argc, char** argv) {
   }
 }
 
-/// Ends the process without exit handlers: OpenBLAS's waits for threads that try forever to get memory where a limit is
-/// set. Nothing of ours is left to do; sanitizers have their say in theirs.
-int leave(int exit_code) {
-#ifdef __SANITIZE_ADDRESS__
-  return exit_code;
-#else
-  std::fflush(nullptr);
-  std::_Exit(exit_code);
-#endif
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   unshuffle::keep_freed_memory();
   leave_cleanly();
-  return leave(run_and_complain(argc, argv));
+  prepare_for_limited_memory(argv);
+  return run_and_complain(argc, argv);
 }

@@ -1,12 +1,18 @@
-#include "signals.hpp"
+#include "ends.hpp"
 
+#include <omp.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <barrier>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <new>
+#include <system_error>
+#include <thread>
+#include <vector>
 
 #include "unshuffle/data/output_file.hpp"
 
@@ -44,6 +50,31 @@ void leave_cleanly() {
   struct sigaction action {};
   action.sa_handler = on_signal;
   for (const int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &action, nullptr);
+}
+
+void prepare_for_limited_memory(char** argv) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+  // A thread of OpenBLAS that gets no memory tries forever, and the program's end waits for it. This library never uses
+  // those threads, but they start when it is loaded, so the environment must say so before.
+  if (::getenv("OPENBLAS_NUM_THREADS") == nullptr) {
+    ::setenv("OPENBLAS_NUM_THREADS", "1", 1);
+    ::execv("/proc/self/exe", argv);
+  }
+  const int threads = omp_get_max_threads();
+  {
+    std::barrier all(threads);
+    std::vector<std::jthread> probes;
+    try {
+      for (int k = 1; k < threads; ++k) probes.emplace_back([&] { all.arrive_and_wait(); });
+    } catch (const std::system_error&) {
+      leave_with("unshuffle: error: out of memory\n", 4);
+    }
+    all.arrive_and_wait();
+  }
+#pragma omp parallel num_threads(threads)
+  {
+  }
 }
 
 }  // namespace unshuffle::app

@@ -1,0 +1,269 @@
+"""Tables in pieces, several processes, and what happens when something is cut off, runs full or breaks.
+
+Usage: faults.py PROGRAM
+"""
+
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+PROGRAM = os.path.abspath(sys.argv.pop(1))
+SANITIZED = b"__asan_init" in open(PROGRAM, "rb").read()
+MPIRUN = shutil.which("mpirun")
+HAS_MPI = MPIRUN is not None and "missing" not in json.loads(
+    subprocess.run([PROGRAM, "info", "--json"], capture_output=True, text=True).stdout)["components"]["mpi"]
+
+
+def same_but_for_time(text):
+    fit = json.loads(text)
+    for key in ("seconds", "peak_memory_mb"):
+        fit.pop(key)
+    return fit
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def command(self, *arguments):
+        return [PROGRAM, *map(str, arguments)]
+
+    def run_here(self, command, **options):
+        return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=100, **options)
+
+    def succeed(self, *arguments):
+        done = self.run_here(self.command(*arguments))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def processes(self, count, *arguments):
+        return [MPIRUN, "--allow-run-as-root", "--oversubscribe", "-n", str(count), *self.command(*arguments)]
+
+    def read(self, name):
+        with open(self.path(name)) as file:
+            return json.load(file)
+
+    def no_leftovers(self, *expected):
+        self.assertEqual(sorted(os.listdir(self.folder)), sorted(expected))
+
+
+class Pieces(Case):
+    FIT = ("fit", "s/responses-*.csv", "s/features-*.csv", "--response", "y", "--hint", "rows")
+
+    def setUp(self):
+        super().setUp()
+        self.succeed("simulate", "sensing", "--n", 4000, "--shards", 3, "--mean", 1, "--snr", 100, "--out", "s")
+
+    def test_a_table_in_pieces_is_fitted_like_one_in_memory(self):
+        for part in ("responses", "features"):
+            with open(self.path(f"{part}.csv"), "w") as whole:
+                for k in (1, 2, 3):
+                    with open(self.path(f"s/{part}-000{k}.csv")) as shard:
+                        header = shard.readline()
+                        whole.write(("" if k > 1 else header) + shard.read())
+        memory = json.loads(self.succeed("fit", "responses.csv", "features.csv", *self.FIT[3:], "--json"))
+        pieces = json.loads(self.succeed(*self.FIT, "--stream", "--json"))
+        self.assertEqual((pieces["responses"], pieces["features"]), (4000, 4000))
+        self.assertEqual(pieces["pieces"]["processes"], 1)
+        truth = self.read("s/truth.json")["coefficients"]
+        for name, value in memory["coefficients"].items():
+            self.assertAlmostEqual(pieces["coefficients"][name], value, delta=3e-3)
+            self.assertLess(abs(value - truth[name]), 5 * pieces["std_errors"][name])
+
+    def test_what_pieces_cannot_do_is_said(self):
+        for option in (("--pairs", "p.csv"), ("--report", "r.html"), ("--checkpoint", "c")):
+            done = self.run_here(self.command(*self.FIT, "--stream", *option))
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(f"{option[0]}: not with tables in pieces", done.stderr)
+        done = self.run_here(self.command(*self.FIT, "--stream", "--group", "g"))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("neither groups nor weights", done.stderr)
+
+    @unittest.skipUnless(HAS_MPI, "needs mpirun and the component mpi")
+    def test_any_number_of_processes_gives_the_same_answer(self):
+        for method in ("robot", "auto"):
+            answers = []
+            for count in (1, 2, 4):
+                done = self.run_here(self.processes(count, *self.FIT, "--method", method, "--stream", "--json"))
+                self.assertEqual(done.returncode, 0, done.stderr)
+                answers.append(json.loads(done.stdout))
+                self.assertEqual(answers[-1]["pieces"]["processes"], count)
+            for other in answers[1:]:
+                self.assertGreater(other["pieces"]["bytes_per_evaluation"], 0)
+                for name, value in answers[0]["coefficients"].items():
+                    self.assertAlmostEqual(other["coefficients"][name], value, delta=1e-9 * max(1, abs(value)))
+
+    @unittest.skipUnless(HAS_MPI, "needs mpirun and the component mpi")
+    def test_bad_data_in_one_process_ends_all_of_them(self):
+        with open(self.path("s/features-0003.csv"), "a") as file:
+            file.write("1,2,3,4,oops\n")
+        done = self.run_here(self.processes(2, *self.FIT, "--out", "fit.json"))
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("process 2 of 2", done.stderr)
+        self.assertIn('column "z5" holds "oops"', done.stderr)
+        self.no_leftovers("s")
+
+    @unittest.skipUnless(HAS_MPI, "needs mpirun and the component mpi")
+    def test_a_process_that_dies_takes_the_others_with_it(self):
+        self.succeed("simulate", "sensing", "--n", 400000, "--shards", 4, "--mean", 1, "--snr", 100, "--out", "s")
+        job = subprocess.Popen(self.processes(2, *self.FIT, "--out", "fit.json"), cwd=self.folder,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        deadline = time.time() + 60
+        ranks = []
+        while len(ranks) < 2 and time.time() < deadline:
+            listed = subprocess.run(["pgrep", "-P", str(job.pid), "-x", "unshuffle"], capture_output=True, text=True)
+            ranks = listed.stdout.split()
+        time.sleep(0.5)
+        os.kill(int(ranks[1]), signal.SIGKILL)
+        _, said = job.communicate(timeout=60)
+        self.assertNotEqual(job.returncode, 0)
+        self.assertIn("signal 9", said)
+        self.no_leftovers("s")
+
+
+class Kills(Case):
+    """The same command again and again, cut off by SIGKILL at a moment drawn at random, until it gets through."""
+
+    kills = 0
+
+    def until_through(self, command, out, longest, seed):
+        draw = random.Random(seed)
+        for _ in range(500):
+            job = subprocess.Popen(command, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            try:
+                _, said = job.communicate(timeout=draw.uniform(0.02, longest))
+            except subprocess.TimeoutExpired:
+                job.kill()
+                job.communicate()
+                Kills.kills += 1
+                continue
+            self.assertIn(job.returncode, (0, 1), said)
+            with open(self.path(out)) as file:
+                return file.read()
+        self.fail("never got through")
+
+    def clear(self, *names):
+        for name in names:
+            if os.path.isdir(self.path(name)):
+                shutil.rmtree(self.path(name))
+            elif os.path.exists(self.path(name)):
+                os.remove(self.path(name))
+
+    def test_fits_end_in_the_same_bits(self):
+        self.succeed("simulate", "linear", "--n", 150, "--seed", 3, "--out", "s")
+        tables = ("s/responses.csv", "s/features.csv", "--response", "y", "--hint", "none", "--threads", 1)
+        for seed, options in enumerate((("--method", "robot", "--backend", "dense", "--starts", 12),
+                                        ("--method", "entropic", "--bootstrap", 40))):
+            begin = time.time()
+            self.run_here(self.command("fit", *tables, *options, "--out", "whole.json"))
+            whole_time = time.time() - begin
+            with open(self.path("whole.json")) as file:
+                whole = file.read()
+            for repeat in range(2):
+                cut = self.until_through(self.command("fit", *tables, *options, "--checkpoint", "c", "--out", "cut.json"),
+                                         "cut.json", max(0.4, 0.4 * whole_time), 10 * seed + repeat)
+                self.assertEqual(same_but_for_time(cut), same_but_for_time(whole))
+                self.clear("c", "cut.json")
+
+    def test_experiments_end_in_the_same_bits(self):
+        self.succeed("reproduce", "rho", "--quick", "--out", "whole", "--quiet")
+        begin = time.time()
+        self.succeed("reproduce", "landscape", "--quick", "--out", "whole", "--quiet")
+        longest = 1.3 * (time.time() - begin)
+        for repeat in range(4):
+            for name in ("rho", "landscape"):
+                cut = self.until_through(self.command("reproduce", name, "--quick", "--resume", "--out", "cut", "--quiet"),
+                                         f"cut/{name}.csv", longest, 100 + repeat)
+                with open(self.path(f"whole/{name}.csv")) as file:
+                    self.assertEqual(cut, file.read())
+            self.clear("cut")
+
+    def test_a_checkpoint_of_something_else_is_refused(self):
+        self.succeed("simulate", "linear", "--n", 100, "--seed", 3, "--out", "s")
+        fit = ("fit", "s/responses.csv", "s/features.csv", "--response", "y", "--method", "robot", "--starts", 2,
+               "--checkpoint", "c")
+        self.run_here(self.command(*fit))
+        done = self.run_here(self.command(*fit, "--seed", 7))
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("c: was written for other tables or options", done.stderr)
+        with open(self.path("c"), "r+b") as file:
+            file.truncate(os.path.getsize(self.path("c")) // 2)
+        done = self.run_here(self.command(*fit))
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("c: is not a checkpoint of a fit, or damaged", done.stderr)
+
+    @classmethod
+    def tearDownClass(cls):
+        print(f"{cls.kills} kills survived")
+
+
+class Faults(Case):
+    def setUp(self):
+        super().setUp()
+        self.succeed("simulate", "sensing", "--n", 200000, "--mean", 1, "--snr", 100, "--out", "s")
+
+    FIT = ("fit", "s/responses.csv", "s/features.csv", "--response", "y", "--hint", "rows", "--out", "fit.json")
+
+    def test_signals_end_a_run_with_one_line(self):
+        for number, word in ((signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")):
+            job = subprocess.Popen(self.command(*self.FIT), cwd=self.folder, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+            time.sleep(0.4)
+            job.send_signal(number)
+            out, said = job.communicate(timeout=30)
+            self.assertEqual(job.returncode, 128 + number, said)
+            self.assertEqual((out, said), ("", f"unshuffle: {word}; nothing more was written\n"))
+            self.no_leftovers("s")
+
+    @unittest.skipIf(SANITIZED, "sanitizers need more address space than any limit leaves")
+    def test_a_memory_limit_ends_a_run_with_one_line(self):
+        ended = 0
+        for megabytes in (100, 130, 160, 200, 250, 300, 350, 400, 500, 700, 1000):
+            limit = megabytes << 20
+            done = self.run_here(self.command(*self.FIT, "--method", "robot", "--quiet"),
+                                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+            if done.returncode == 0:
+                os.remove(self.path("fit.json"))
+                continue
+            self.assertEqual((done.returncode, done.stderr), (4, "unshuffle: error: out of memory\n"), megabytes)
+            self.no_leftovers("s")
+            ended += 1
+        self.assertGreater(ended, 1)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can mount a small disk")
+    def test_a_full_disk_ends_a_run_with_one_line(self):
+        os.mkdir(self.path("small"))
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "none", self.path("small")],
+                          capture_output=True).returncode != 0:
+            self.skipTest("mounting is not allowed here")
+        self.addCleanup(subprocess.run, ["umount", self.path("small")])
+        done = self.run_here(self.command("simulate", "sensing", "--n", 100000, "--out", "small/s"))
+        self.assertEqual(done.returncode, 4)
+        self.assertIn("cannot be written: No space left on device", done.stderr)
+        self.assertEqual(os.listdir(self.path("small/s")), [])
+        done = self.run_here(self.command(*self.FIT, "--stream", "--scratch", "small"))
+        self.assertEqual(done.returncode, 4)
+        self.assertIn("scratch file cannot be written: No space left on device; --scratch", done.stderr)
+        self.no_leftovers("s", "small")
+
+    def test_a_read_error_ends_a_run_with_one_line(self):
+        done = self.run_here(self.command("fit", "/proc/self/mem", "s/features.csv", "--response", "y"))
+        self.assertEqual((done.returncode, done.stdout), (4, ""))
+        self.assertEqual(done.stderr, "unshuffle: error: /proc/self/mem: cannot be read: Input/output error\n")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
