@@ -1,6 +1,8 @@
 """Writes small valid files for the fuzzers to start from. Usage: make_corpus.py FOLDER (makes FOLDER/csv, FOLDER/fcs, ...)"""
 
+import json
 import os
+import re
 import struct
 import sys
 
@@ -104,9 +106,18 @@ def json_files():
     yield "checkpoint", b'{"format":"unshuffle tracker training 1","belongs_to":"a video","epoch":1,"values":[0]}'
 
 
+def checkpoint_files():
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "CMakeLists.txt")) as file:
+        version = re.search(r"project\(unshuffle VERSION ([0-9.]+)", file.read()).group(1)
+    number = "3ff0000000000000"
+    start = json.dumps(["random", "gradient below its tolerance", True, 3, 4, False, 2 * number, 2 * number, 7 * number])
+    yield "starts", json.dumps({"format": "unshuffle checkpoint", "version": version, "fit": "0123456789abcdef",
+                                "done": {"00": start, "01": 3 * number}}).encode()
+
+
 def main(folder):
     for name, files in [("csv", csv_files()), ("fcs", fcs_files()), ("gating_ml", gate_files()), ("json", json_files()),
-                        ("mot", mot_files())]:
+                        ("mot", mot_files()), ("checkpoint", checkpoint_files())]:
         os.makedirs(os.path.join(folder, name), exist_ok=True)
         for file, content in files:
             with open(os.path.join(folder, name, file), "wb") as out:

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <bit>
+#include <charconv>
 #include <filesystem>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "unshuffle/data/output_file.hpp"
@@ -40,26 +43,57 @@ WorkKey& WorkKey::add(const std::string& text) {
 
 std::string WorkKey::text() const { return fmt::format("{:016x}", hash_); }
 
-FinishedWork::FinishedWork(std::string path, const WorkKey& fit) : path_(std::move(path)), fit_(fit.text()) {
-  if (!std::filesystem::exists(path_)) return;
-  const std::string bytes = read_file(path_);
-  try {
-    const nlohmann::json file = nlohmann::json::from_cbor(bytes);
-    if (file.at("format") != "unshuffle checkpoint") throw BadData("");
-    const bool same = file.at("fit") == fit_ && file.at("version") == version;
-    if (same) done_ = file.at("done").get<std::map<std::string, std::string>>();
-    if (same) return;
-  } catch (const std::exception&) {
-    complain_of_damage();
-  }
-  throw BadData(fmt::format("{}: was written for other tables or options, or by another version; remove it, or name "
-                            "another file",
-                            path_));
+namespace {
+
+[[noreturn]] void refuse_damaged(const std::string& path) {
+  throw BadData(fmt::format("{}: is not a checkpoint of a fit, or damaged; remove it, or name another file", path));
 }
 
-void FinishedWork::complain_of_damage() const {
-  throw BadData(fmt::format("{}: is not a checkpoint of a fit, or damaged; remove it, or name another file", path_));
+constexpr std::size_t digits_of_double = 16;
+
+}  // namespace
+
+std::string to_hex(const VectorRef& values) {
+  std::string text;
+  for (const double value : values) fmt::format_to(std::back_inserter(text), "{:016x}", std::bit_cast<std::uint64_t>(value));
+  return text;
 }
+
+Vector from_hex(const std::string& text) {
+  Vector values(static_cast<Index>(text.size() / digits_of_double));
+  for (Index k = 0; k < values.size(); ++k) {
+    const char* begin = text.data() + static_cast<std::size_t>(k) * digits_of_double;
+    std::uint64_t bits = 0;
+    const auto [end, failure] = std::from_chars(begin, begin + digits_of_double, bits, 16);
+    if (failure != std::errc{} || end != begin + digits_of_double) throw BadData("a number is damaged");
+    values[k] = std::bit_cast<double>(bits);
+  }
+  return values;
+}
+
+std::map<std::string, std::string> finished_work_in(const std::string& bytes, const std::string& path,
+                                                    const std::string& fit) {
+  const nlohmann::json file = nlohmann::json::parse(bytes, nullptr, false);
+  const auto is = [&](const char* key, const std::string& value) { return file.contains(key) && file[key] == value; };
+  if (!file.is_object() || !is("format", "unshuffle checkpoint") || !file.contains("done") || !file["done"].is_object())
+    refuse_damaged(path);
+  if (!is("fit", fit) || !is("version", version))
+    throw BadData(fmt::format("{}: was written for other tables or options, or by another version; remove it, or name "
+                              "another file",
+                              path));
+  std::map<std::string, std::string> done;
+  for (const auto& [key, result] : file["done"].items()) {
+    if (!result.is_string()) refuse_damaged(path);
+    done[key] = result;
+  }
+  return done;
+}
+
+FinishedWork::FinishedWork(std::string path, const WorkKey& fit) : path_(std::move(path)), fit_(fit.text()) {
+  if (std::filesystem::exists(path_)) done_ = finished_work_in(read_file(path_), path_, fit_);
+}
+
+void FinishedWork::complain_of_damage() const { refuse_damaged(path_); }
 
 std::optional<std::string> FinishedWork::find(const WorkKey& work) const {
   const std::lock_guard lock(mutex_);
@@ -70,8 +104,7 @@ std::optional<std::string> FinishedWork::find(const WorkKey& work) const {
 std::string FinishedWork::content() const {
   const nlohmann::json file{
       {"format", "unshuffle checkpoint"}, {"version", version}, {"fit", fit_}, {"done", done_}};
-  const std::vector<std::uint8_t> bytes = nlohmann::json::to_cbor(file);
-  return {bytes.begin(), bytes.end()};
+  return file.dump() + "\n";
 }
 
 void FinishedWork::keep(const WorkKey& work, std::string result) {

@@ -49,6 +49,14 @@ class FinishedWork {
   std::map<std::string, std::string> done_;
 };
 
+/// The finished work of that fit in the bytes of a file. Throws BadData as the constructor does.
+[[nodiscard]] std::map<std::string, std::string> finished_work_in(const std::string& bytes, const std::string& path,
+                                                                  const std::string& fit);
+
+/// Doubles as text and back to the same bits, whatever they are; throws BadData for other text.
+[[nodiscard]] std::string to_hex(const VectorRef& values);
+[[nodiscard]] Vector from_hex(const std::string& text);
+
 /// The tables, the model and every option that the answer depends on.
 [[nodiscard]] WorkKey key_of_fit(const Problem& problem, const Model& model, const FitOptions& options);
 

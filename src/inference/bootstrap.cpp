@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "fit/finished.hpp"
 #include "in_parallel.hpp"
@@ -43,17 +42,8 @@ namespace {
 Vector refit_once(const FitOptions& options, const std::function<Vector(int)>& refit, int k) {
   WorkKey key("bootstrap");
   key.add(double(k));
-  // A vector's own bytes are its text.
-  const auto pack = [](const Vector& w) {
-    return std::optional(
-        std::string(reinterpret_cast<const char*>(w.data()), std::size_t(w.size()) * sizeof(double)));
-  };
-  const auto unpack = [](const std::string& text) {
-    Vector w(static_cast<Index>(text.size() / sizeof(double)));
-    std::memcpy(w.data(), text.data(), std::size_t(w.size()) * sizeof(double));
-    return w;
-  };
-  return finished_or(options, key, [&] { return refit(k); }, pack, unpack);
+  const auto pack = [](const Vector& w) { return std::optional(to_hex(w)); };
+  return finished_or(options, key, [&] { return refit(k); }, pack, from_hex);
 }
 
 }  // namespace

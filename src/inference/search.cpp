@@ -15,6 +15,7 @@
 #include "in_parallel.hpp"
 #include "inference/distance.hpp"
 #include "inference/moments.hpp"
+#include "unshuffle/error.hpp"
 #include "unshuffle/fit/assignment.hpp"
 
 namespace unshuffle {
@@ -99,18 +100,20 @@ Vector sorted_alternation(const Problem& sample, const Model& bound, Vector w) {
 }
 
 std::string packed(const Optimum& optimum, int evaluations) {
-  const std::vector<std::uint8_t> bytes = nlohmann::json::to_cbor(
-      {std::vector<double>(optimum.parameters.begin(), optimum.parameters.end()), optimum.epsilon, optimum.nats,
-       optimum.converged, optimum.iterations, optimum.message, evaluations});
-  return {bytes.begin(), bytes.end()};
+  return nlohmann::json{to_hex(optimum.parameters),
+                        to_hex(Eigen::Vector2d(optimum.epsilon, optimum.nats)),
+                        optimum.converged,
+                        optimum.iterations,
+                        optimum.message,
+                        evaluations}
+      .dump();
 }
 
 std::pair<Optimum, int> unpacked(const std::string& text) {
-  const nlohmann::json all = nlohmann::json::from_cbor(text);
-  const auto parameters = all.at(0).get<std::vector<double>>();
-  return {Optimum{Eigen::Map<const Vector>(parameters.data(), static_cast<Index>(parameters.size())), all.at(1),
-                  all.at(2), all.at(3), all.at(4), all.at(5)},
-          all.at(6)};
+  const nlohmann::json all = nlohmann::json::parse(text);
+  const Vector numbers = from_hex(all.at(1));
+  if (numbers.size() != 2) throw BadData("two numbers were expected");
+  return {Optimum{from_hex(all.at(0)), numbers(0), numbers(1), all.at(2), all.at(3), all.at(4)}, all.at(5)};
 }
 
 class Search {

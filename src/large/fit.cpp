@@ -12,6 +12,7 @@
 #include "fit/peak_memory.hpp"
 #include "inference/kernel_density.hpp"
 #include "large/objective.hpp"
+#include "methods/method.hpp"
 #include "unshuffle/error.hpp"
 #include "unshuffle/fit/methods.hpp"
 
@@ -39,21 +40,23 @@ void require_supported(const LargeTables& tables, const FitOptions& options) {
 /// The fit of the sample made one of all rows.
 class Leader {
  public:
-  Leader(const LargeTables& tables, const Model& bound, const FitOptions& options, SharedPasses& passes, Fit small)
+  Leader(const LargeTables& tables, const Model& model, const Model& bound, const FitOptions& options,
+         SharedPasses& passes)
       : tables_(tables),
+        model_(model),
         rows_{&tables.responses, &tables.features, tables.response_rows, tables.feature_rows},
         sample_(completed(tables.sample)),
         bound_(bound),
         options_(options),
-        passes_(passes),
-        fit_(std::move(small)) {}
+        passes_(passes) {}
 
   Fit run() {
+    const Start from = fit_sample();
     // Rows in order tell the links: the sample's fit found a probability for each.
     if (fit_.link_probabilities.size() > 0)
       all_rows_in_order();
     else
-      all_links();
+      all_links(from);
     fit_.responses = static_cast<Index>(tables_.response_rows);
     fit_.features = static_cast<Index>(tables_.feature_rows);
     return std::move(fit_);
@@ -70,21 +73,32 @@ class Leader {
     return {passes_, rows_, sample_.x.cols() > 0, made};
   }
 
-  // The sample has found the valley and, for the likelihood, the noise; what is left is to go down to its floor. A
-  // consensus of rows in order comes with its own uncertainty, within which the descent stays.
-  [[nodiscard]] Start start() const {
+  // The sample finds the valley and, for the likelihood, the noise; what is left is to go down to its floor. A
+  // consensus of rows in order comes with its own uncertainty, within which the descent stays; it needs no fit first.
+  [[nodiscard]] Start fit_sample() {
     if (!likelihood() && options_.row_hint) {
       Start first = make_starts(sample_, bound_, options_).front();
-      if (first.covariance.size() > 0) return first;
+      if (first.covariance.size() > 0) {
+        fit_.method = options_.method;
+        fit_.model = model_.name();
+        fit_.objective_kind = options_.objective;
+        fit_.backend = Backend::sorted;
+        fit_.names = bound_.parameter_names();
+        fit_.seed = options_.seed;
+        fit_.std_error_note = Estimate{}.std_error_note;
+        return first;
+      }
     }
+    FitOptions on_sample = options_;
+    on_sample.progress = {};
+    fit_ = fit(tables_.sample, model_, on_sample);
     return {"sample", fit_.parameters, {}, 0};
   }
 
-  void all_links() {
+  void all_links(const Start& from) {
     FitOptions options = options_;
     options.objective = likelihood() ? Objective::entropic : options_.objective;
     LargeObjective all = objective(options.objective);
-    const Start from = start();
     const double largest_cost = all.largest_cost(from.parameters);
     if (likelihood()) {
       options.epsilon = {.value = fit_.epsilon, .relative = false};
@@ -129,7 +143,7 @@ class Leader {
                   : !best.converged  ? Fit::Status::outer_not_converged
                                      : Fit::Status::converged;
     fit_.message = fmt::format(
-        "all rows, from a fit of {}: inner problem {}; outer {} after {} iterations: {}", sample_.responses(),
+        "all rows, from a sample of {}: inner problem {}; outer {} after {} iterations: {}", sample_.responses(),
         last.converged ? fmt::format("converged (marginal error {:.1e})", last.marginal_error)
                        : "did not converge: " + last.message,
         best.converged ? "converged" : "did not converge", best.iterations, best.message);
@@ -209,7 +223,7 @@ class Leader {
     fit_.noise_sd = std::sqrt(state.noise_variance);
     fit_.link_probabilities.resize(0);  // they were the sample's
     fit_.status = stopped ? Fit::Status::stopped : converged ? Fit::Status::converged : Fit::Status::outer_not_converged;
-    fit_.message = fmt::format("all rows, from a fit of {}: {} after {} iterations: {:.1f} % of the links in the order "
+    fit_.message = fmt::format("all rows, from a sample of {}: {} after {} iterations: {:.1f} % of the links in the order "
                                "given are wrong",
                                sample_.responses(), converged ? "converged" : "did not converge", steps,
                                100 * state.mismatch_rate);
@@ -242,6 +256,7 @@ class Leader {
   }
 
   const LargeTables& tables_;
+  const Model& model_;
   LargeRows rows_;
   Problem sample_;
   const Model& bound_;
@@ -263,12 +278,8 @@ Fit fit_large(const LargeTables& tables, const Model& model, const FitOptions& o
     passes.serve();
     return {};
   }
-  FitOptions on_sample = options;
-  on_sample.progress = {};
-  Fit small = fit(tables.sample, model, on_sample);
-  small.evaluations = 0;
   const double before = team.bytes_moved();
-  Fit made = Leader(tables, *bound, options, passes, std::move(small)).run();
+  Fit made = Leader(tables, model, *bound, options, passes).run();
   passes.finish();
   made.processes = team.size();
   made.passes = passes.passes();

@@ -4,46 +4,50 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "unshuffle/error.hpp"
+
 namespace unshuffle {
 
-// Text that goes in and out of a checkpoint is CBOR, which keeps every double as it is.
 std::optional<std::string> packed(const Descended& result) {
   if (result.stopped) return std::nullopt;
   const Candidate& candidate = result.candidate;
-  nlohmann::json trace = nlohmann::json::array();
-  for (const TracePoint& point : result.trace)
-    trace.push_back({point.start, point.iteration, point.epsilon, point.objective, point.gradient_norm,
-                     point.marginal_error, point.inner_iterations});
-  const nlohmann::json all{candidate.start,
-                           std::vector<double>(candidate.parameters.begin(), candidate.parameters.end()),
-                           candidate.objective,
-                           candidate.converged,
-                           candidate.iterations,
-                           candidate.message,
-                           trace,
-                           result.evaluations,
-                           result.on_boundary,
-                           result.noise_sd};
-  const std::vector<std::uint8_t> bytes = nlohmann::json::to_cbor(all);
-  return std::string(bytes.begin(), bytes.end());
+  Matrix trace(7, static_cast<Index>(result.trace.size()));
+  for (std::size_t k = 0; k < result.trace.size(); ++k) {
+    const TracePoint& point = result.trace[k];
+    trace.col(static_cast<Index>(k)) << point.start, point.iteration, point.epsilon, point.objective,
+        point.gradient_norm, point.marginal_error, point.inner_iterations;
+  }
+  return nlohmann::json{candidate.start,
+                        candidate.message,
+                        candidate.converged,
+                        candidate.iterations,
+                        result.evaluations,
+                        result.on_boundary,
+                        to_hex(candidate.parameters),
+                        to_hex(Eigen::Vector2d(candidate.objective, result.noise_sd)),
+                        to_hex(trace.reshaped())}
+      .dump();
 }
 
 Descended unpacked(const std::string& text) {
-  const nlohmann::json all = nlohmann::json::from_cbor(text);
+  const nlohmann::json all = nlohmann::json::parse(text);
   Descended result;
   Candidate& candidate = result.candidate;
   candidate.start = all.at(0);
-  const auto parameters = all.at(1).get<std::vector<double>>();
-  candidate.parameters = Eigen::Map<const Vector>(parameters.data(), static_cast<Index>(parameters.size()));
-  candidate.objective = all.at(2);
-  candidate.converged = all.at(3);
-  candidate.iterations = all.at(4);
-  candidate.message = all.at(5);
-  for (const nlohmann::json& point : all.at(6))
-    result.trace.push_back({point.at(0), point.at(1), point.at(2), point.at(3), point.at(4), point.at(5), point.at(6)});
-  result.evaluations = all.at(7);
-  result.on_boundary = all.at(8);
-  result.noise_sd = all.at(9);
+  candidate.message = all.at(1);
+  candidate.converged = all.at(2);
+  candidate.iterations = all.at(3);
+  result.evaluations = all.at(4);
+  result.on_boundary = all.at(5);
+  candidate.parameters = from_hex(all.at(6));
+  const Vector numbers = from_hex(all.at(7));
+  if (numbers.size() != 2) throw BadData("two numbers were expected");
+  candidate.objective = numbers[0];
+  result.noise_sd = numbers[1];
+  const Vector trace = from_hex(all.at(8));
+  for (Index at = 0; at + 7 <= trace.size(); at += 7)
+    result.trace.push_back({int(trace[at]), int(trace[at + 1]), trace[at + 2], trace[at + 3], trace[at + 4],
+                            trace[at + 5], int(trace[at + 6])});
   return result;
 }
 

@@ -1,0 +1,23 @@
+// Any bytes as the checkpoint of a fit: read, or refused, never worse.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "fit/finished.hpp"
+#include "methods/each_start.hpp"
+#include "refusal.hpp"
+#include "unshuffle/version.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace unshuffle;
+  const std::string content(reinterpret_cast<const char*>(data), size);
+  read_or_refuse([&] {
+    for (const auto& [key, result] : finished_work_in(content, "fuzzed", "0123456789abcdef")) {
+      try {
+        (void)unpacked(result);
+      } catch (const std::exception&) {  // finished_or() makes BadData of it
+      }
+    }
+  });
+  return 0;
+}
