@@ -216,7 +216,16 @@ MixtureFit fit_mixture(const Model& bound, const CandidateLinks& links, const Ve
 
 MixtureFit fit_mixture_from_all(const Model& bound, const CandidateLinks& links, const LeastSquares& linked,
                                 const MixtureOptions& options) {
-  constexpr Index few_parameters = 8;
+  constexpr Index few_parameters = 8, sample_rows = 50'000;
+  // Which start leads where shows on a sample; all rows are for the answer.
+  if (links.known == 0 && links.rows.size() > 2 * sample_rows) {
+    std::vector<Index> spaced;
+    for (Index k = 0; k < sample_rows; ++k) spaced.push_back(k * links.rows.size() / sample_rows);
+    CandidateLinks sample{subset(links.rows, spaced)};
+    if (links.weights.size() > 0) sample.weights = links.weights(spaced);
+    const LeastSquares on_sample = least_squares(bound, sample.rows, linked.parameters, sample.weights);
+    return fit_mixture(bound, links, fit_mixture_from_all(bound, sample, on_sample, options).parameters, options);
+  }
   std::vector<Vector> starts{linked.parameters, concentrated(bound, links.rows, linked.parameters)};
   if (bound.linear_in_parameters()) {
     for (const double factor : {1.5, 3.0}) starts.push_back(stretched(bound, links.rows, linked.parameters, factor));

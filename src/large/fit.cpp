@@ -175,18 +175,12 @@ class Leader {
     return true;
   }
 
-  /// q of the sample, by its logarithm on a grid that reaches a little further than the sample does.
   [[nodiscard]] MixtureState mixture_start() const {
     Matrix t = sample_.y;
     if (sample_.x.cols() > 0)
       t -= bound_.additive()->part(Side::response, bound_.basis(Side::response, sample_.x), fit_.parameters);
-    constexpr Index grid_size = 4096;
-    const double low = t.minCoeff(), high = t.maxCoeff(), beyond = 0.2 * std::max(high - low, 1e-300);
     MixtureState state;
-    state.grid_low = low - beyond;
-    state.grid_step = (high - low + 2 * beyond) / static_cast<double>(grid_size - 1);
-    const Vector grid = Vector::LinSpaced(grid_size, state.grid_low, high + beyond);
-    state.log_density = KernelDensity(t, options_.seed).log_at(grid);
+    state.other = KernelDensity(t, options_.seed).tabulated();
     state.noise_variance = fit_.noise_sd * fit_.noise_sd;
     state.mismatch_rate = std::clamp(1 - fit_.link_probabilities.mean(), 1e-9, 1 - 1e-9);
     return state;

@@ -155,13 +155,6 @@ MixtureSums Passes::mixture_sums(const Vector& w, const MixtureState& state) con
   const std::size_t pieces = rows_.features->count(), count = lanes(Side::feature);
   std::vector<MixtureSums> found(count, nothing);
   const double log_right = std::log1p(-alpha) - 0.5 * std::log(2 * M_PI * variance), log_wrong = std::log(alpha);
-  auto log_density = [&](double t) {
-    const auto last = static_cast<double>(state.log_density.size() - 1);
-    const double at = std::clamp((t - state.grid_low) / state.grid_step, 0.0, last);
-    const auto k = std::min(static_cast<Index>(at), state.log_density.size() - 2);
-    const double part = at - static_cast<double>(k);
-    return (1 - part) * state.log_density[k] + part * state.log_density[k + 1];
-  };
   auto add = [&](const Piece& left, const Piece& right, MixtureSums& sums) {
     const Vector& t = left.position;
     const Vector r = t - right.position;
@@ -169,7 +162,7 @@ MixtureSums Passes::mixture_sums(const Vector& w, const MixtureState& state) con
     if (left.rows.size() > 0) jacobian += sum_.jacobian_part(Side::response, left.rows, w);
     Vector links(r.size());
     for (Index i = 0; i < r.size(); ++i) {
-      const double a = log_right - 0.5 * r[i] * r[i] / variance, b = log_wrong + log_density(t[i]);
+      const double a = log_right - 0.5 * r[i] * r[i] / variance, b = log_wrong + state.other.log_at(t[i]);
       const double top = std::max(a, b), both = top + std::log1p(std::exp(-std::abs(a - b)));
       links[i] = std::exp(a - both);
       sums.log_likelihood += both;

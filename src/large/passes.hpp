@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "inference/kernel_density.hpp"
 #include "transport/cell_grid.hpp"
 #include "unshuffle/large/pieces.hpp"
 #include "unshuffle/model/model.hpp"
@@ -47,12 +48,11 @@ struct Targets {
   double epsilon = 0;
 };
 
-/// Rows of equal number are linked with probability 1-α, as in inference/mixture.cpp; q by its logarithm on a grid.
+/// Rows of equal number are linked with probability 1-α, as in inference/mixture.cpp.
 struct MixtureState {
   double noise_variance = 0;
   double mismatch_rate = 0;
-  double grid_low = 0, grid_step = 0;
-  Vector log_density;
+  TabulatedDensity other;  ///< q.
 };
 
 /// Sums over rows at one state; J is ∂f/∂w, r = y - f, π the probability of a row's link.

@@ -96,9 +96,9 @@ std::vector<double> SharedPasses::answer(Message question) const {
       MixtureState state;
       state.noise_variance = question.number();
       state.mismatch_rate = question.number();
-      state.grid_low = question.number();
-      state.grid_step = question.number();
-      state.log_density = question.vector();
+      state.other.low = question.number();
+      state.other.step = question.number();
+      state.other.logs = question.vector();
       const MixtureSums sums = own_.mixture_sums(w, state);
       said = {sums.log_likelihood, sums.links, sums.squares};
       say(sums.right);
@@ -193,9 +193,9 @@ Vector SharedPasses::partner_sums(Side side, const Vector& w, const Grid& grid, 
 
 MixtureSums SharedPasses::mixture_sums(const Vector& w, const MixtureState& state) {
   Message question = request(Request::mixture_sums, Side::feature, w);
-  for (const double value : {state.noise_variance, state.mismatch_rate, state.grid_low, state.grid_step})
+  for (const double value : {state.noise_variance, state.mismatch_rate, state.other.low, state.other.step})
     question.put(value);
-  question.put(state.log_density);
+  question.put(state.other.logs);
   const std::vector<double> sums = ask(question);
   const Index p = w.size();
   MixtureSums found;

@@ -128,6 +128,8 @@ Json parse(const std::string& text, const std::string& source) {
     return parsed;
   } catch (const nlohmann::json::parse_error& error) {
     throw BadData(fmt::format("{}: not JSON: byte {} cannot be understood", source, error.byte));
+  } catch (const nlohmann::json::out_of_range&) {
+    throw BadData(fmt::format("{}: holds a number beyond the largest double", source));
   }
 }
 

@@ -305,7 +305,7 @@ class Success(Case):
 
     def test_info_and_help_teach(self):
         self.assertIn("version", self.succeed("info"))
-        self.assertEqual(set(json.loads(self.succeed("info", "--json"))["components"]), {"torch", "opencv"})
+        self.assertEqual(set(json.loads(self.succeed("info", "--json"))["components"]), {"torch", "opencv", "mpi"})
         self.assertIn("Exit codes", self.succeed("--help"))
         for command in "fit predict match simulate gradient gate info".split():
             self.assertIn("Example", self.succeed(command, "--help"))
