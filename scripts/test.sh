@@ -5,6 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 trap 'echo "Tests: FAILED (see above)." >&2' ERR
 
+export OMP_WAIT_POLICY=passive  # tests run side by side: a thread that waits must not keep a core from another
 for preset in release asan; do
   ./scripts/build.sh "$preset"
   ctest --preset "$preset" --parallel "$(nproc)"

@@ -4,9 +4,8 @@
 
 namespace unshuffle::app {
 
-void add_verbose_option(CLI::App& command, bool& verbose) {
-  command.add_flag("--verbose", verbose, "Also print where every start led, and every iteration that was traced.")
-      ->excludes("--quiet");
+void add_verbose_option(CLI::App& command, bool& verbose, const std::string& help) {
+  command.add_flag("--verbose", verbose, help)->excludes("--quiet");
 }
 
 std::string course_of(const Fit& fit) {

@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <memory>
 
 #include "commands.hpp"
+#include "course.hpp"
 #include "options.hpp"
 #include "progress.hpp"
 #include "reproduce/pages.hpp"
@@ -24,6 +26,7 @@ struct ReproduceCommand {
   int threads = 0;
   bool resume = false;
   bool quiet = false;
+  bool verbose = false;
 };
 
 std::vector<Experiment> chosen(const std::string& name) {
@@ -40,6 +43,7 @@ std::vector<std::string> names() {
 }
 
 Result reproduce(const ReproduceCommand& command, const Experiment& experiment) {
+  const auto begin = std::chrono::steady_clock::now();
   const std::filesystem::path folder(command.out);
   Settings settings = command.settings;
   settings.progress = progress_bar(command.quiet);
@@ -48,6 +52,7 @@ Result reproduce(const ReproduceCommand& command, const Experiment& experiment) 
   const bool measured_before = command.resume && std::filesystem::exists(written);
   if (command.from.empty() && !measured_before) write_whole_file(written, to_csv(experiment.measure(settings)));
   const Measurements measured = measurements_from_csv(read);
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
   if (!command.from.empty()) write_whole_file(written, to_csv(measured));
   const Shown shown = experiment.show(measured);
   write_figure(shown.figure, (folder / experiment.name).string());
@@ -57,6 +62,7 @@ Result reproduce(const ReproduceCommand& command, const Experiment& experiment) 
       fmt::print("  {} {} {}\n", claim.holds ? "[holds]        " : "[does not hold]", claim.paper, claim.found);
     }
   }
+  if (command.verbose) fmt::print("  {} measurements in {}, {:.1f} s\n", measured.size(), written, taken.count());
   return {experiment, shown.claims, shown.table};
 }
 
@@ -126,6 +132,7 @@ Command add_reproduce(CLI::App& root) {
   app->add_option("--seed", command->settings.seed, "Same seed, same results, times aside.")->capture_default_str();
   app->add_option("--threads", command->threads, "Cores to use; 0: all.")->capture_default_str();
   app->add_flag("--quiet", command->quiet, "Print errors only.");
+  add_verbose_option(*app, command->verbose, "Also print how much was measured, and how long it took.");
   app->footer(
       "Examples:\n  unshuffle reproduce all --quick --out results\n  unshuffle reproduce sensing --out results");
   return {app, [command] { return run(*command); }};

@@ -4,9 +4,11 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 
 #include "commands.hpp"
+#include "course.hpp"
 #include "options.hpp"
 #include "progress.hpp"
 #include "tracker_options.hpp"
@@ -31,6 +33,7 @@ struct TrackCommand {
   std::string draw;
   bool adapt = false;
   bool quiet = false;
+  bool verbose = false;
   int threads = 0;
   CLI::Option* model_given = nullptr;
 };
@@ -76,6 +79,25 @@ std::string drawing_of(const TrackCommand& command, const std::string& name) {
   const std::filesystem::path given(command.draw);
   if (given.extension() != ".mp4" && given.extension() != ".avi") return (given / name).string();
   return (given.parent_path() / (given.stem().string() + "-" + name + given.extension().string())).string();
+}
+
+/// A line per identity.
+std::string tracks_of(const Frames& frames) {
+  struct Track {
+    std::size_t first = 0, last = 0, boxes = 0;
+  };
+  std::map<long, Track> tracks;
+  for (std::size_t frame = 0; frame < frames.size(); ++frame) {
+    for (const auto& box : frames[frame]) {
+      Track& track = tracks[box.id];
+      if (track.boxes++ == 0) track.first = frame + 1;
+      track.last = frame + 1;
+    }
+  }
+  std::string out = fmt::format("{:>8} {:>12} {:>11} {:>7}\n", "id", "first frame", "last frame", "boxes");
+  for (const auto& [id, track] : tracks)
+    out += fmt::format("{:>8} {:>12} {:>11} {:>7}\n", id, track.first, track.last, track.boxes);
+  return out;
 }
 
 using Method = std::function<Frames(const tracking::Detections&)>;
@@ -138,6 +160,7 @@ int run(const TrackCommand& command) {
     fmt::print("{}: {} frames, {} boxes, ids up to {}, {:.0f} frames/s\nWrote {}\n", video.info.name, frames.size(),
                boxes, last_id, double(frames.size()) / std::max(taken.count(), 1e-9), path);
     if (!drawing.empty()) fmt::print("Drew {}\n", drawing);
+    if (command.verbose) fmt::print("{}", tracks_of(frames));
   }
   return 0;
 }
@@ -173,6 +196,7 @@ Command add_track(CLI::App& root) {
   add_training_options(*app, command->training);
   app->add_option("--threads", command->threads, "0: all. The answer does not depend on it.")->capture_default_str();
   app->add_flag("--quiet", command->quiet, "Print errors only.");
+  add_verbose_option(*app, command->verbose, "Also print where every track begins and ends.");
   app->footer(
       "The options from --epochs to --seed matter with --adapt only.\n\n"
       "Example:\n"

@@ -84,7 +84,7 @@ int train_siamese(const TrainTrackerCommand& command) {
   write_whole_file(command.out, network->state_dictionary());
   if (!command.trace.empty()) write_whole_file(command.trace, trace_csv(objectives));
   if (command.quiet) return 0;
-
+  if (command.verbose) print_epochs(objectives);
   fmt::print("{} parameters, {} epochs of {} frames, objective per pair {:.4f} -> {:.4f}\n", network->parameter_count(),
              objectives.size(), frames, objectives.front(), objectives.back());
   if (objectives.size() > resumed) {

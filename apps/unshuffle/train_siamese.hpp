@@ -25,7 +25,11 @@ struct TrainTrackerCommand {
   std::string out;
   int threads = 0;
   bool quiet = false;
+  bool verbose = false;
 };
+
+/// A line per epoch, for --verbose.
+void print_epochs(const std::vector<double>& objectives);
 
 [[nodiscard]] int train_siamese(const TrainTrackerCommand& command);
 

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "commands.hpp"
+#include "course.hpp"
 #include "options.hpp"
 #include "progress.hpp"
 #include "tracker_options.hpp"
@@ -47,6 +48,7 @@ int train_motion_model(const TrainTrackerCommand& command) {
   for (const tracking::Detections& video : videos) saved.trained_on.push_back(video.info.name);
   write_whole_file(command.out, tracking::to_json(saved));
   if (!command.trace.empty()) write_whole_file(command.trace, trace_csv(state.objectives));
+  if (command.verbose) print_epochs(state.objectives);
   if (!command.quiet) {
     fmt::print("{} epochs, objective per pair {:.4f} -> {:.4f}{}\nWrote {}\n", state.epochs(), state.objectives.front(),
                state.objectives.back(), state.settled ? "" : ", still falling", command.out);
@@ -82,6 +84,11 @@ int run(TrainTrackerCommand command, const CLI::App& app) {
 }
 
 }  // namespace
+
+void print_epochs(const std::vector<double>& objectives) {
+  for (std::size_t at = 0; at < objectives.size(); ++at)
+    fmt::print("epoch {:>4}: objective per pair {:.6f}\n", at + 1, objectives[at]);
+}
 
 std::string trace_csv(const std::vector<double>& objectives) {
   std::string out = "epoch,objective\n";
@@ -132,6 +139,7 @@ Command add_train_tracker(CLI::App& root) {
   app->add_option("--threads", command->threads, "0: all. A motion model does not depend on it.")
       ->capture_default_str();
   app->add_flag("--quiet", command->quiet, "Print errors only.");
+  add_verbose_option(*app, command->verbose, "Also print the objective of every epoch.");
   app->footer(
       "Examples:\n"
       "  unshuffle train-tracker MOT17/train/MOT17-05-FRCNN --out model.json --checkpoint model.checkpoint --resume\n"

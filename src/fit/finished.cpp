@@ -11,7 +11,6 @@
 #include "unshuffle/data/output_file.hpp"
 #include "unshuffle/data/table.hpp"
 #include "unshuffle/error.hpp"
-#include "unshuffle/fit/methods.hpp"
 #include "unshuffle/version.hpp"
 
 namespace unshuffle {

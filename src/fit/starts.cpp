@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 
@@ -131,6 +132,66 @@ void add_group_means(const Problem& problem, const Model& bound, std::vector<Sta
   starts.push_back({"group means", solved.parameters, {}, 0});
 }
 
+/// Principal axes of a table's rows, widest first; a negative skewness is turned round.
+struct Spectrum {
+  Eigen::RowVectorXd mean;
+  Matrix axes;    // one per column
+  Vector spread;  // standard deviation along each
+  Vector skewness;
+};
+
+Spectrum spectrum_of(const Matrix& rows) {
+  Spectrum found;
+  found.mean = rows.colwise().mean();
+  const Matrix centred = rows.rowwise() - found.mean;
+  const Eigen::SelfAdjointEigenSolver<Matrix> solver(centred.transpose() * centred / double(rows.rows()));
+  found.axes = solver.eigenvectors().rowwise().reverse();
+  found.spread = solver.eigenvalues().reverse().cwiseMax(0).cwiseSqrt();
+  found.skewness.resize(found.spread.size());
+  for (Index k = 0; k < found.spread.size(); ++k) {
+    const Vector along = centred * found.axes.col(k);
+    found.skewness(k) = along.array().cube().mean() / std::max(std::pow(found.spread(k), 3), 1e-300);
+    if (found.skewness(k) >= 0) continue;
+    found.skewness(k) = -found.skewness(k);
+    found.axes.col(k) = -found.axes.col(k);
+  }
+  return found;
+}
+
+// With several responses and all links lost, second moments are there still: if y = A z + noise, then the principal axes
+// of A z are those of y. What is left open is the direction of each axis. Both ways are tried, those first that agree
+// with the skewness, which both tables were turned to.
+void add_spectra(const Problem& problem, const Model& bound, std::vector<Start>& starts) {
+  constexpr Index most_axes = 3;
+  if (problem.outputs() < 2 || problem.x.cols() > 0 || !bound.linear_in_parameters()) return;
+  const Spectrum y = spectrum_of(problem.y), z = spectrum_of(problem.z);
+  const Index axes = std::min({problem.outputs(), problem.z.cols(), most_axes});
+  if (!(z.spread.head(axes).minCoeff() > 0)) return;
+  LinkedRows rows = link(problem, bound, {}, {});
+  rows.z = bound.basis(Side::feature, problem.z);
+  const Matrix centred = problem.z.rowwise() - z.mean;
+  struct Way {
+    Vector signs;
+    double disagreement;
+  };
+  std::vector<Way> ways;
+  for (int mask = 0; mask < 1 << axes; ++mask) {
+    Way way{Vector::Ones(axes), 0};
+    for (Index k = 0; k < axes; ++k) {
+      if ((mask >> k & 1) == 0) continue;
+      way.signs(k) = -1;
+      way.disagreement += y.skewness(k) * z.skewness(k);
+    }
+    ways.push_back(std::move(way));
+  }
+  std::stable_sort(ways.begin(), ways.end(), [](const Way& a, const Way& b) { return a.disagreement < b.disagreement; });
+  for (const Way& way : ways) {
+    const Vector stretch = way.signs.array() * y.spread.head(axes).array() / z.spread.head(axes).array();
+    rows.y = (centred * z.axes.leftCols(axes) * stretch.asDiagonal() * y.axes.leftCols(axes).transpose()).rowwise() + y.mean;
+    starts.push_back({"spectra", least_squares(bound, rows, Vector::Zero(bound.parameters())).parameters, {}, 0});
+  }
+}
+
 Start user_start(const Model& bound, const FitOptions& options) {
   if (options.start.size() != bound.parameters()) {
     throw InvalidInput(
@@ -146,6 +207,7 @@ std::vector<Start> automatic_starts(const Problem& problem, const Model& bound, 
   const bool trusted = !starts.empty() && starts.front().covariance.size() > 0;
   if (!trusted) {
     add_group_means(problem, bound, starts);
+    add_spectra(problem, bound, starts);
     if (problem.responses() == problem.features()) starts.push_back(least_squares_start(problem, bound, options.seed));
   }
   const int wanted = options.starts > 0 ? options.starts : trusted ? 1 : default_starts;

@@ -14,6 +14,7 @@
 #include "fit/link_posterior.hpp"
 #include "fit/random.hpp"
 #include "inference/identifiability.hpp"
+#include "inference/kernel_density.hpp"
 #include "inference/likelihood.hpp"
 #include "inference/mixture.hpp"
 #include "inference/moments.hpp"
@@ -318,6 +319,28 @@ TEST(Mixture, agrees_with_a_general_optimiser) {
   EXPECT_NEAR(found.noise_variance, oracle["noise_variance"], 1e-4);
   EXPECT_NEAR(found.mismatch_rate, oracle["mismatch_rate"], 1e-4);
   EXPECT_NEAR(found.log_likelihood, oracle["log_likelihood"], 1e-6);
+}
+
+TEST(KernelDensity, tables_are_densities_near_the_one_that_was_drawn_from) {
+  RandomStream random(4, 0);
+  const Matrix values = Matrix::NullaryExpr(20000, 1, [&] { return 3 + 2 * random.normal(); });
+  const TabulatedDensity table = KernelDensity(values, 1).tabulated();
+  double mass = 0;
+  for (double at = -10; at < 16; at += 0.01) mass += 0.01 * std::exp(table.log_at(at));
+  EXPECT_NEAR(mass, 1, 1e-3);
+  for (const double at : {-1.0, 1.0, 3.0, 4.0, 7.0}) {
+    const double normal = -0.5 * std::log(2 * M_PI * 4) - (at - 3) * (at - 3) / 8;
+    EXPECT_NEAR(table.log_at(at), normal, 0.1) << at;
+  }
+  EXPECT_TRUE(std::isfinite(table.log_at(1e6)));
+}
+
+TEST(KernelDensity, values_too_far_apart_for_a_table_still_have_one) {
+  Matrix values = Matrix::Constant(1000, 1, 0);
+  for (Index i = 0; i < 1000; ++i) values(i, 0) = i == 0 ? 1e12 : double(i % 7);
+  const KernelDensity density(values, 1);
+  EXPECT_TRUE(density.log_at(values).allFinite());
+  EXPECT_TRUE(density.tabulated().logs.allFinite());
 }
 
 TEST(Mixture, is_as_good_as_the_oracle_when_half_of_the_links_are_wrong) {
