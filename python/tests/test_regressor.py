@@ -262,7 +262,9 @@ unshuffle.ShuffledRegressor({}).fit_tables(y=sample.y, z=sample.z)
 
 @pytest.mark.parametrize("options", ["'robot', starts=100000", "'mixture', bootstrap=100000, hint='rows'"])
 def test_ctrl_c_stops_cleanly(options):
-    process = subprocess.Popen([sys.executable, "-c", LONG_FIT.format(options)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    # A shell ignores SIGINT in what it runs in the background, and so would everything below it.
+    process = subprocess.Popen([sys.executable, "-c", LONG_FIT.format(options)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     assert process.stdout.readline() == "begun\n"
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
