@@ -217,11 +217,22 @@ class Faults(Case):
 
     FIT = ("fit", "s/responses.csv", "s/features.csv", "--response", "y", "--hint", "rows", "--out", "fit.json")
 
+    def wait_until_caught(self, pid, number):
+        """The program has come so far that it handles the signal."""
+        deadline = time.time() + 60
+        while time.time() < deadline:
+            with open(f"/proc/{pid}/status") as file:
+                caught = next(line for line in file if line.startswith("SigCgt:"))
+            if int(caught.split()[1], 16) >> (number - 1) & 1:
+                return
+        self.fail("the signal is not handled")
+
     def test_signals_end_a_run_with_one_line(self):
         for number, word in ((signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")):
             job = subprocess.Popen(self.command(*self.FIT), cwd=self.folder, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True)
-            time.sleep(0.4)
+            self.wait_until_caught(job.pid, number)
+            time.sleep(0.1)
             job.send_signal(number)
             out, said = job.communicate(timeout=30)
             self.assertEqual(job.returncode, 128 + number, said)

@@ -137,27 +137,28 @@ FitOptions options_for(Method method) {
 }
 
 TEST(LargeFit, AgreesWithMemoryAndOverTeams) {
-  const Simulation sample = simulate({.design = Design::sensing, .rows = 600, .snr = 100, .mean = 1, .seed = 5});
+  const Simulation sample = simulate({.design = Design::sensing, .rows = 360, .snr = 100, .mean = 1, .seed = 5});
   for (const Method method : {Method::robot, Method::robot_robust, Method::automatic, Method::entropic}) {
     FitOptions options = options_for(method);
     options.threads = 1;
-    if (method == Method::entropic) options.starts = 2;
-    const Fit memory = fit(sample.problem, Linear{}, options);
+    options.starts = 1;
+    options.epsilon.value = 1e-3;
     Team alone;
-    const Fit one = fit_large(as_tables(sample.problem, 100), Linear{}, options, alone);
+    const Fit one = fit_large(as_tables(sample.problem, 60), Linear{}, options, alone);
     EXPECT_TRUE(one.status == Fit::Status::converged) << one.message;
     EXPECT_GT(one.passes, 0);
     if (method != Method::entropic) {  // whose many optima are not told apart on this design
-      EXPECT_LT((one.parameters - memory.parameters).norm(), 5e-3 * memory.parameters.norm()) << one.message;
+      const Fit memory = fit(sample.problem, Linear{}, options);
+      EXPECT_LT((one.parameters - memory.parameters).norm(), 1e-2 * memory.parameters.norm()) << one.message;
     }
-    for (const int size : {2, 4}) {
+    for (const int size : method == Method::entropic ? std::vector{2} : std::vector{2, 4}) {
       // Every process holds its share of the pieces, as the reader would have given it.
       const Fit shared = as_team(size, [&](Team& team) {
-        LargeTables tables = as_tables(sample.problem, 100);
+        LargeTables tables = as_tables(sample.problem, 60);
         const auto keep = [&](const Matrix& rows) {
           const Index pieces = 6, begin = pieces * team.rank() / team.size(),
                       end = pieces * (team.rank() + 1) / team.size();
-          return in_pieces(rows.middleRows(100 * begin, 100 * (end - begin)), 100);
+          return in_pieces(rows.middleRows(60 * begin, 60 * (end - begin)), 60);
         };
         tables.responses = keep(sample.problem.y);
         tables.features = keep(sample.problem.z);
@@ -170,19 +171,22 @@ TEST(LargeFit, AgreesWithMemoryAndOverTeams) {
   }
 }
 
-TEST(LargeFit, ScratchFileGivesTheSameBits) {
-  const Simulation sample = simulate({.design = Design::linear, .rows = 700, .mean = 1, .seed = 2});
-  FitOptions options = options_for(Method::robot);
-  options.row_hint = false;
-  options.starts = 1;
-  options.max_iterations = 4;
-  options.threads = 1;
-  Team alone;
-  const Fit memory = fit_large(as_tables(sample.problem, 90), Linear{}, options, alone);
-  const Fit scratch =
-      fit_large(as_tables(sample.problem, 90, testing::TempDir()), Linear{}, options, alone);
-  EXPECT_EQ(memory.parameters, scratch.parameters);
-  EXPECT_EQ(memory.objective, scratch.objective);
+TEST(LargeObjective, ScratchFileGivesTheSameBits) {
+  const Problem problem = drawn(300, 400, 1, 5);
+  const auto bound = Linear{}.bound_to(problem);
+  std::vector<Evaluation> found;
+  for (const std::string& scratch : {std::string(), testing::TempDir()}) {
+    const LargeTables tables = as_tables(problem, 70, scratch);
+    const LargeRows rows{&tables.responses, &tables.features, tables.response_rows, tables.feature_rows};
+    const Passes own(rows, *bound);
+    Team alone;
+    SharedPasses passes(own, alone);
+    LargeObjective objective(passes, rows, true, {});
+    found.push_back(objective.evaluate(Vector::Constant(bound->parameters(), 0.3), 0.1, true));
+  }
+  EXPECT_EQ(found[0].objective, found[1].objective);
+  EXPECT_EQ(found[0].gradient, found[1].gradient);
+  EXPECT_EQ(found[0].hessian, found[1].hessian);
 }
 
 TEST(LargeFit, SaysWhatItCannotDo) {
