@@ -158,9 +158,9 @@ Spectrum spectrum_of(const Matrix& rows) {
   return found;
 }
 
-// With several responses and all links lost, second moments are there still: if y = A z + noise, then the principal axes
-// of A z are those of y. What is left open is the direction of each axis. Both ways are tried, those first that agree
-// with the skewness, which both tables were turned to.
+// With several responses and all links lost, second moments are there still. The map that lays the principal axes of z on
+// those of y is the true one where that is a rotation and a shift, but for the direction of each axis, and a start
+// elsewhere. Both directions are tried, those first that agree with the skewness, which both tables were turned to.
 void add_spectra(const Problem& problem, const Model& bound, std::vector<Start>& starts) {
   constexpr Index most_axes = 3;
   if (problem.outputs() < 2 || problem.x.cols() > 0 || !bound.linear_in_parameters()) return;

@@ -1,6 +1,8 @@
 // Options, starts, coordinates and batches: everything before the first transport problem is solved.
 #include <gtest/gtest.h>
 
+#include <Eigen/QR>
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -166,6 +168,25 @@ TEST(Coordinates, of_a_start_that_knows_its_covariance_are_standard_errors) {
   FitOptions free;
   free.start_confidence = 0;
   EXPECT_TRUE(std::isinf(coordinates_for(start, problem, *bound, free).radius));
+}
+
+TEST(Starts, spectra_find_a_rotation_although_no_link_is_known) {
+  std::mt19937_64 engine(3);
+  std::normal_distribution<double> normal;
+  Problem problem;
+  problem.z = Matrix::NullaryExpr(400, 3, [&] { return std::exp(0.5 * normal(engine)); });
+  problem.z.col(1) *= 3;
+  problem.z.col(2) *= 9;
+  const Matrix rotation = Matrix::NullaryExpr(3, 3, [&] { return normal(engine); }).householderQr().householderQ();
+  problem.y = (problem.z * rotation).rowwise() + Eigen::RowVector3d(1, -2, 3);
+  problem.y = Matrix(problem.y.colwise().reverse());  // all links lost
+  problem = completed(problem);
+  const auto bound = Linear{}.bound_to(problem);
+  const std::vector<Start> starts = make_starts(problem, *bound, {});
+  ASSERT_EQ(starts.front().kind, "spectra");
+  EXPECT_EQ(std::count_if(starts.begin(), starts.end(), [](const Start& s) { return s.kind == "spectra"; }), 8);
+  const Matrix predicted = predict_linked(*bound, problem.x, problem.z, starts.front().parameters);
+  EXPECT_LT((predicted.colwise().reverse() - problem.y).norm(), 1e-8 * problem.y.norm());
 }
 
 TEST(Batch, draws_rows_of_every_group_in_proportion) {
