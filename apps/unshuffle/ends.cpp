@@ -1,18 +1,17 @@
 #include "ends.hpp"
 
 #include <omp.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <barrier>
+#include <algorithm>
 #include <csignal>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <new>
-#include <system_error>
-#include <thread>
-#include <vector>
 
 #include "unshuffle/data/output_file.hpp"
 
@@ -62,16 +61,14 @@ void prepare_for_limited_memory(char** argv) {
     ::execv("/proc/self/exe", argv);
   }
   const int threads = omp_get_max_threads();
-  {
-    std::barrier all(threads);
-    std::vector<std::jthread> probes;
-    try {
-      for (int k = 1; k < threads; ++k) probes.emplace_back([&] { all.arrive_and_wait(); });
-    } catch (const std::system_error&) {
-      leave_with("unshuffle: error: out of memory\n", 4);
-    }
-    all.arrive_and_wait();
-  }
+  rlimit stack{};
+  ::getrlimit(RLIMIT_STACK, &stack);
+  constexpr std::size_t usual_stack = std::size_t{8} << 20U, margin = std::size_t{64} << 20U;
+  const std::size_t each = stack.rlim_cur == RLIM_INFINITY ? usual_stack : std::max<std::size_t>(stack.rlim_cur, usual_stack);
+  const std::size_t wanted = static_cast<std::size_t>(threads) * each + margin;
+  void* room = ::mmap(nullptr, wanted, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) leave_with("unshuffle: error: out of memory\n", 4);
+  ::munmap(room, wanted);
 #pragma omp parallel num_threads(threads)
   {
   }
