@@ -1,7 +1,6 @@
 #include "ends.hpp"
 
 #include <omp.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include <new>
 
 #include "unshuffle/data/output_file.hpp"
+#include "unshuffle/memory.hpp"
 
 namespace unshuffle::app {
 namespace {
@@ -52,8 +52,7 @@ void leave_cleanly() {
 }
 
 void prepare_for_limited_memory(char** argv) {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+  if (!memory_is_limited()) return;
   // A thread of OpenBLAS that gets no memory tries forever, and the program's end waits for it. This library never uses
   // those threads, but they start when it is loaded, so the environment must say so before.
   if (::getenv("OPENBLAS_NUM_THREADS") == nullptr) {
@@ -66,9 +65,7 @@ void prepare_for_limited_memory(char** argv) {
   constexpr std::size_t usual_stack = std::size_t{8} << 20U, margin = std::size_t{64} << 20U;
   const std::size_t each = stack.rlim_cur == RLIM_INFINITY ? usual_stack : std::max<std::size_t>(stack.rlim_cur, usual_stack);
   const std::size_t wanted = static_cast<std::size_t>(threads) * each + margin;
-  void* room = ::mmap(nullptr, wanted, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (room == MAP_FAILED) leave_with("unshuffle: error: out of memory\n", 4);
-  ::munmap(room, wanted);
+  if (!has_room_for(wanted)) leave_with("unshuffle: error: out of memory\n", 4);
 #pragma omp parallel num_threads(threads)
   {
   }

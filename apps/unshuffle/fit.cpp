@@ -18,6 +18,7 @@
 #include "unshuffle/large/fit.hpp"
 #include "unshuffle/model/registry.hpp"
 #include "unshuffle/report/html.hpp"
+#include "unshuffle/report/saved.hpp"
 
 namespace unshuffle::app {
 namespace {
@@ -225,17 +226,9 @@ void print(const FitCommand& command, const Fit& fit, const FitContext& context)
   }
 }
 
-FitContext context_of(const FitCommand& command, const ColumnChoice& columns, const Model& bound,
-                      const FitOptions& options) {
-  return {.columns = columns,
-          .one_table = command.tables.features.empty(),
-          .intercept = !command.method.no_intercept,
-          .model_state = model_state(bound),
-          .tolerance = options.tolerance,
-          .accuracy = options.accuracy,
-          .unmatched = options.unmatched,
-          .rho1 = options.rho1,
-          .rho2 = options.rho2};
+FitContext context_for(const FitCommand& command, const ColumnChoice& columns, const Model& bound,
+                       const FitOptions& options) {
+  return context_of(columns, command.tables.features.empty(), bound, !command.method.no_intercept, options);
 }
 
 int exit_code_of(const Fit& fit) {
@@ -283,7 +276,7 @@ int run_in_pieces(const FitCommand& command, FitOptions options, large::Team& te
   if (!command.tables.quiet) {
     for (const std::string& note : tables.notes) fmt::print(stderr, "unshuffle: note: {}\n", note);
   }
-  const FitContext context = context_of(command, tables.columns, *bound, options);
+  const FitContext context = context_for(command, tables.columns, *bound, options);
   write_outputs(command, result, context, "", "");
   print(command, result, context);
   return exit_code_of(result);
@@ -309,7 +302,7 @@ int run_in_memory(const FitCommand& command, FitOptions options) {
   options.progress = progress_bar(command.tables.quiet);
   const Fit result = fit(problem, *model, options);
 
-  const FitContext context = context_of(command, loaded.columns, *bound, options);
+  const FitContext context = context_for(command, loaded.columns, *bound, options);
   const bool matched = !command.pairs.empty() || !command.report.empty();
   const Matching matching = matched ? match(result, problem, *bound, options) : Matching{};
   write_outputs(

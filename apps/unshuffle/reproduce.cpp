@@ -93,9 +93,7 @@ int run(const ReproduceCommand& command) {
   if (command.name == "mot" && no_videos) {
     throw InvalidInput("reproduce mot needs --mot-data FOLDER, which holds MOTChallenge sequences with det and gt");
   }
-  std::error_code failure;
-  std::filesystem::create_directories(command.out, failure);
-  if (failure) throw SystemFailure(fmt::format("{}: cannot be made: {}", command.out, failure.message()));
+  make_folder(command.out);
   if (command.from.empty()) keep_settings(command);
   std::vector<Result> results;
   for (const Experiment& experiment : chosen(command.name)) {

@@ -138,9 +138,7 @@ int run(const TrackCommand& command) {
     (void)pixels::picture_files();  // Fails now when it would fail after tracking.
     for (const tracking::Detections& video : videos) tracking::require_pictures(video.info);
   }
-  std::error_code failure;
-  std::filesystem::create_directories(command.out, failure);
-  if (failure) throw SystemFailure(fmt::format("{}: cannot be made: {}", command.out, failure.message()));
+  make_folder(command.out);
   for (const tracking::Detections& video : videos) {
     const std::string path = (std::filesystem::path(command.out) / (video.info.name + ".txt")).string();
     require_writable(path);

@@ -76,19 +76,6 @@ Problem make_problem(const MatrixIn& y, const MatrixIn& x, const MatrixIn& z, st
   return completed(std::move(problem));
 }
 
-FitContext context_of(const Problem& problem, const Model& bound, const FitOptions& options, bool intercept,
-                      bool one_table) {
-  return {.columns = {.response = problem.y_names, .x = problem.x_names, .z = problem.z_names},
-          .one_table = one_table,
-          .intercept = intercept,
-          .model_state = model_state(bound),
-          .tolerance = options.tolerance,
-          .accuracy = options.accuracy,
-          .unmatched = options.unmatched,
-          .rho1 = options.rho1,
-          .rho2 = options.rho2};
-}
-
 Fitted fit_problem(Problem problem, const std::string& model_name, bool intercept, bool one_table, FitOptions options,
                    nb::object callback) {
   Progress progress(std::move(callback));
@@ -102,7 +89,9 @@ Fitted fit_problem(Problem problem, const std::string& model_name, bool intercep
     require_memory(fitted.problem, *fitted.bound, options);
     fitted.options = options;
     options.progress = [&](double done, double total) { return progress(done, total); };
-    fitted.context = context_of(fitted.problem, *fitted.bound, options, intercept, one_table);
+    fitted.context = context_of(
+        {.response = fitted.problem.y_names, .x = fitted.problem.x_names, .z = fitted.problem.z_names}, one_table,
+        *fitted.bound, intercept, options);
     fitted.fit = fit(fitted.problem, *model, options);
   }
   progress.rethrow();

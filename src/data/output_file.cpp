@@ -142,6 +142,12 @@ void remove_unfinished_files() noexcept {
     if (file.there) ::unlink(file.path);
 }
 
+void make_folder(const std::string& path) {
+  std::error_code failure;
+  std::filesystem::create_directories(path, failure);
+  if (failure) throw SystemFailure(fmt::format("{}: cannot be made: {}", path, failure.message()));
+}
+
 void require_writable(const std::string& path) {
   struct stat existing {};
   const bool exists = ::stat(path.c_str(), &existing) == 0;

@@ -151,12 +151,6 @@ void add_groups(Table& table, const std::vector<Index>& groups, const std::strin
   table.columns.push_back({.name = name, .numbers = {groups.begin(), groups.end()}});
 }
 
-void make_folder(const std::string& directory) {
-  std::error_code failure;
-  std::filesystem::create_directories(directory, failure);
-  if (failure) throw SystemFailure(fmt::format("{}: cannot be made: {}", directory, failure.message()));
-}
-
 struct Tables {
   Table responses, features, test;
 };

@@ -29,9 +29,12 @@ bool first_order(Optimizer optimizer) { return optimizer == Optimizer::momentum 
 
 constexpr Index few_parameters = 200;
 
-Optimizer chosen_optimizer(const FitOptions& options, Backend backend, Index parameters) {
+/// A Hessian costs about two gradients. From a start that knows how near it is, Newton's steps are few enough to pay for
+/// that; from far away they are as many as those of quasi-Newton.
+Optimizer chosen_optimizer(const FitOptions& options, Backend backend, const Start& start) {
   if (options.optimizer != Optimizer::automatic) return options.optimizer;
-  return backend == Backend::sorted && parameters <= few_parameters ? Optimizer::trust_region : Optimizer::lbfgs;
+  const bool near = start.covariance.size() > 0, few = start.parameters.size() <= few_parameters;
+  return backend == Backend::sorted && near && few ? Optimizer::trust_region : Optimizer::lbfgs;
 }
 
 /// The objective in coordinates u, with everything it saw written down.
@@ -46,7 +49,7 @@ class Descent {
         tick_(tick),
         objective_(objective),
         evaluator_(problem, bound, evaluator_options(options, problem)),
-        optimizer_(chosen_optimizer(options, evaluator_.backend(), bound.parameters())),
+        optimizer_(chosen_optimizer(options, evaluator_.backend(), start)),
         random_(options.seed, (1ULL << 42U) + std::uint64_t(index)) {
     coordinates_ = coordinates_for(start, problem, bound, options);
     if (first_order(optimizer_)) {  // learning rates are meant for w itself

@@ -108,7 +108,9 @@ Matrix linearised_cost(const MatrixRef& u, const MatrixRef& v, const MatrixRef& 
 SoftAlignment entropic_alignment(const MatrixRef& u, const MatrixRef& v, double epsilon, int max_iterations) {
   const Index n = u.rows();
   const Index m = v.rows();
-  transport::Solver solver({.epsilon = epsilon, .relative = false, .tolerance = 1e-8});
+  constexpr double exact = 1e-8, settled = 1e-6;
+  transport::SolverOptions options{.epsilon = epsilon, .relative = false, .tolerance = 1e-2};
+  transport::Solver solver(options);
   SoftAlignment made;
   made.plan = Matrix::Constant(n, m, 1.0 / double(n * m));
   made.message = "all iterations taken before the plan settled";
@@ -119,8 +121,12 @@ SoftAlignment entropic_alignment(const MatrixRef& u, const MatrixRef& v, double 
       made.message = fmt::format("the transport problem did not converge: {}", next.message);
       break;
     }
-    made.converged = (next.coupling - made.plan).lpNorm<1>() <= 1e-6;
+    const double movement = (next.coupling - made.plan).lpNorm<1>();
+    made.converged = movement <= settled && options.tolerance <= settled;
     made.plan = next.coupling;
+    // While the plan moves, its marginals need not be better than that: Newton's steps come at the end only.
+    options.tolerance = std::clamp(0.1 * movement, exact, options.tolerance);
+    solver.set_options(options);
   }
   if (made.converged) made.message = "the plan repeats";
   return made;

@@ -21,6 +21,19 @@ LoadedFit load_fit(const std::string& text, const std::string& source) {
   return loaded;
 }
 
+FitContext context_of(const ColumnChoice& columns, bool one_table, const Model& bound, bool intercept,
+                      const FitOptions& options) {
+  return {.columns = columns,
+          .one_table = one_table,
+          .intercept = intercept,
+          .model_state = model_state(bound),
+          .tolerance = options.tolerance,
+          .accuracy = options.accuracy,
+          .unmatched = options.unmatched,
+          .rho1 = options.rho1,
+          .rho2 = options.rho2};
+}
+
 FitOptions options_of(const SavedFit& saved) {
   FitOptions options;
   options.method = saved.method;

@@ -1,10 +1,9 @@
 #include "transport/lapack.hpp"
 
-#include <sys/mman.h>
-#include <sys/resource.h>
-
 #include <cstddef>
 #include <new>
+
+#include "unshuffle/memory.hpp"
 
 extern "C" {
 void dpbtrf_(const char* uplo, const int* n, const int* kd, double* ab, const int* ldab, int* info);
@@ -22,15 +21,9 @@ namespace {
 /// OpenBLAS takes work space when it is called, and where a limit (ulimit -v) leaves none it tries forever. Where there
 /// is a limit, look first.
 void require_work_space() {
-  static const bool limited = [] {
-    rlimit limit{};
-    return ::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-  }();
-  if (!limited) return;
+  static const bool limited = memory_is_limited();
   constexpr std::size_t enough = std::size_t{160} << 20U;
-  void* place = ::mmap(nullptr, enough, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (place == MAP_FAILED) throw std::bad_alloc();
-  ::munmap(place, enough);
+  if (limited && !has_room_for(enough)) throw std::bad_alloc();
 }
 
 }  // namespace

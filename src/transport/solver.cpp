@@ -140,7 +140,8 @@ Plan Solver::solve(const MatrixRef& cost, const VectorRef& row_weights, const Ve
                 normalised_weights(column_weights, cost.cols(), "column weights"), epsilon);
   state.descend(largest, epsilon, state.warm(), hasty);
   if (!state.outcome.converged && state.warm()) state.descend(largest, epsilon, false, hasty);
-  if (state.outcome.marginal_error > far_off) state.descend(largest, epsilon, false, careful);
+  if (!state.outcome.converged && state.outcome.marginal_error > far_off)
+    state.descend(largest, epsilon, false, careful);
 
   const DualOutcome& outcome = state.outcome;
   const DenseKernel& kernel = *state.kernel;

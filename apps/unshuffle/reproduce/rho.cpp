@@ -8,6 +8,7 @@ namespace unshuffle::app {
 namespace {
 
 constexpr Index points = 60;
+constexpr double no_mass = 1e-9;  // of a plan of mass one; such cells are not written
 
 std::string panel_name(double rho) { return fmt::format("ρ₁ = ρ₂ = {:g}", rho); }
 
@@ -27,7 +28,7 @@ Measurements measure(const Settings&) {
     const Matrix plan = plan_for(rho);
     for (Index i = 0; i < points; ++i) {
       for (Index j = 0; j < points; ++j) {
-        all.push_back({panel_name(rho), double(i), int(j), "plan", "mass", plan(i, j)});
+        if (plan(i, j) > no_mass) all.push_back({panel_name(rho), double(i), int(j), "plan", "mass", plan(i, j)});
       }
     }
   }

@@ -10,6 +10,9 @@ namespace unshuffle {
 /// Throws SystemFailure with path and reason, and leaves neither a temporary file nor a damaged target.
 void write_whole_file(const std::string& path, std::string_view content);
 
+/// With the folders above it, where they are missing. Throws SystemFailure with path and reason.
+void make_folder(const std::string& path);
+
 /// Throws SystemFailure when `path` could not be written; lets a long run fail before it starts.
 void require_writable(const std::string& path);
 

@@ -18,6 +18,10 @@ struct LoadedFit {
 /// Throws BadData naming `source` for what is no fit.
 [[nodiscard]] LoadedFit load_fit(const std::string& text, const std::string& source);
 
+/// What has to be remembered of a fit of `bound`, made with `intercept`, to these columns with these options.
+[[nodiscard]] FitContext context_of(const ColumnChoice& columns, bool one_table, const Model& bound, bool intercept,
+                                    const FitOptions& options);
+
 /// Fit options that make the same lower problem as the saved fit had, at its final ε.
 [[nodiscard]] FitOptions options_of(const SavedFit& saved);
 

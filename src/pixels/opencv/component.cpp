@@ -8,6 +8,7 @@
 #include <opencv2/imgproc.hpp>
 #include <opencv2/videoio.hpp>
 
+#include "unshuffle/data/output_file.hpp"
 #include "unshuffle/error.hpp"
 #include "unshuffle/pixels/picture_files.hpp"
 #include "unshuffle/version.hpp"
@@ -59,11 +60,7 @@ cv::Mat drawn(const Picture& picture, const std::vector<tracking::LabelledBox>& 
 
 class FolderSink : public FrameSink {
  public:
-  explicit FolderSink(const std::string& folder) : folder_(folder) {
-    std::error_code failure;
-    std::filesystem::create_directories(folder_, failure);
-    if (failure) throw SystemFailure(fmt::format("{}: cannot be made: {}", folder, failure.message()));
-  }
+  explicit FolderSink(const std::string& folder) : folder_(folder) { make_folder(folder); }
   void add(const Picture& picture, const std::vector<tracking::LabelledBox>& boxes) override {
     const std::string path = (folder_ / fmt::format("{:06}.jpg", ++frame_)).string();
     if (!cv::imwrite(path, drawn(picture, boxes))) throw SystemFailure(fmt::format("{}: cannot be written", path));
