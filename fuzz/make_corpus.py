@@ -92,6 +92,17 @@ def csv_files():
     yield "text", b'\xef\xbb\xbfname,"the ""other"" one"\r\nx,"1\n2"\r\ny,3\r\n\r\n'
 
 
+def npy(header, numbers, version=1):
+    length = struct.pack("<H" if version == 1 else "<I", len(header))
+    return b"\x93NUMPY" + bytes([version, 0]) + length + header + numbers
+
+
+def npy_files():
+    yield "matrix", npy(b"{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2), }\n", struct.pack("<4d", 1, 2, 3, 4))
+    yield "columns", npy(b"{'descr': '>i4', 'fortran_order': True, 'shape': (3, 1)}", struct.pack(">3i", 1, -2, 3), 2)
+    yield "vector", npy(b"{'shape': (2,), 'fortran_order': False, 'descr': '|u1'}", b"\1\2", 3)
+
+
 def mot_files():
     yield "detections", b"1,-1,10.5,20,30,40,0.9,-1,-1,-1\n\n3,-1,10,20,0,40\n2,-1,1,2,3,4,1e3,5\n"
     yield "labels", b"1,1,10,20,30,40,1,1,0.5\n1,2,10,20,30,40,0,-1,1\n2,1,11,20,30,40\n"
@@ -116,8 +127,8 @@ def checkpoint_files():
 
 
 def main(folder):
-    for name, files in [("csv", csv_files()), ("fcs", fcs_files()), ("gating_ml", gate_files()), ("json", json_files()),
-                        ("mot", mot_files()), ("checkpoint", checkpoint_files())]:
+    for name, files in [("csv", csv_files()), ("npy", npy_files()), ("fcs", fcs_files()), ("gating_ml", gate_files()),
+                        ("json", json_files()), ("mot", mot_files()), ("checkpoint", checkpoint_files())]:
         os.makedirs(os.path.join(folder, name), exist_ok=True)
         for file, content in files:
             with open(os.path.join(folder, name, file), "wb") as out:

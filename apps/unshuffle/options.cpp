@@ -65,11 +65,11 @@ Method chosen_method(const MethodOptions& options) {
 void add_table_options(CLI::App& command, TableOptions& options) {
   command
       .add_option("RESPONSES", options.responses,
-                  "CSV or FCS with the response column(s) and features known beside them.")
+                  "CSV, NPY or FCS with the response column(s) and features known beside them.")
       ->required();
   command.add_option(
       "FEATURES", options.features,
-      "CSV or FCS with the features whose row links are lost. Leave it out when one table holds both and the "
+      "CSV, NPY or FCS with the features whose row links are lost. Leave it out when one table holds both and the "
       "response column may be shuffled.");
   command.add_option("--response", options.response, "Response column, or several: x,y,z.")
       ->required()

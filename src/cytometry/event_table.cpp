@@ -8,6 +8,7 @@
 #include "unshuffle/cytometry/compensation.hpp"
 #include "unshuffle/cytometry/gating.hpp"
 #include "unshuffle/cytometry/transform.hpp"
+#include "unshuffle/data/npy.hpp"
 #include "unshuffle/error.hpp"
 
 namespace unshuffle::cytometry {
@@ -93,10 +94,15 @@ Table event_table(FcsFile file, const EventOptions& options) {
 
 Table read_table(const std::string& path, const EventOptions& options, KeepText keep_text,
                  std::vector<std::string>& notes) {
-  if (!has_fcs_extension(path)) return read_csv(path, keep_text);
-  FcsFile file = read_fcs(path);
-  notes.insert(notes.end(), file.notes.begin(), file.notes.end());
-  Table table = event_table(std::move(file), options);
+  if (!has_fcs_extension(path) && !path.ends_with(".npy")) return read_csv(path, keep_text);
+  Table table;
+  if (has_fcs_extension(path)) {
+    FcsFile file = read_fcs(path);
+    notes.insert(notes.end(), file.notes.begin(), file.notes.end());
+    table = event_table(std::move(file), options);
+  } else {
+    table = read_npy(path);
+  }
   if (keep_text == KeepText::always) keep_numbers_as_text(table);
   return table;
 }
