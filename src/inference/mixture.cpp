@@ -1,21 +1,20 @@
 #include "inference/mixture.hpp"
 
-#include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <numeric>
 
 #include "fit/random.hpp"
 #include "fit/ransac.hpp"
 #include "inference/kernel_density.hpp"
+#include "inference/mixture_sums.hpp"
 
 namespace unshuffle {
 
-// Link i is right with probability 1-α, and then y_i ~ N(f_i, σ²I); else y_i belongs to some other row and is drawn
-// from what responses look like when the features say nothing, q(y_i - g(x_i)): the density of t = y - g(x; w), the
-// part of y that x does not explain, by a kernel estimate (Slawski, Diao & Ben-David 2021 take the marginal of y, which
-// is this without x). With r_i = y_i - f_i and φ the normal density,
+// The model is that of mixture_sums.hpp. A link that is wrong belongs to some other row, and y_i is drawn from what
+// responses look like when the features say nothing, q(y_i - g(x_i)): the density of t = y - g(x; w), the part of y
+// that x does not explain, by a kernel estimate (Slawski, Diao & Ben-David 2021 take the marginal of y, which is this
+// without x). With r_i = y_i - f_i and φ the normal density,
 //   E:  π_i = (1-α) φ_σ(r_i) / ((1-α) φ_σ(r_i) + α q_i)
 //   M:  w by least squares with weights π,   σ² = Σ π|r|² / (o Σπ),   α = 1 - mean π.
 // q is kept during a round of EM and renewed when x has coefficients that moved it.
@@ -67,28 +66,14 @@ class Mixture {
 
   /// Posterior of every link; returns the log-likelihood.
   double expect(const Matrix& r) {
-    const double log_unit = -0.5 * outputs_ * std::log(2 * std::numbers::pi * fit_.noise_variance);
-    fit_.link_probability.resize(r.rows());
-    double sum = 0;
-    for (Index i = 0; i < r.rows(); ++i) {
-      const double right = log_unit - 0.5 * r.row(i).squaredNorm() / fit_.noise_variance;
-      if (i < links_.known) {
-        fit_.link_probability(i) = 1;
-        sum += weights_(i) * right;
-        continue;
-      }
-      const double a = std::log1p(-fit_.mismatch_rate) + right;
-      const double b = std::log(fit_.mismatch_rate) + log_other_(i);
-      const double top = std::max(a, b);
-      const double both = top + std::log(std::exp(a - top) + std::exp(b - top));
-      fit_.link_probability(i) = std::exp(a - both);
-      sum += weights_(i) * both;
-    }
-    return sum;
+    expected_ = expect_links(at(r), belief());
+    return expected_.log_likelihood;
   }
+  [[nodiscard]] LinkedResiduals at(const Matrix& r) const { return {r, log_other_, weights_, links_.known}; }
+  [[nodiscard]] LinkBelief belief() const { return {fit_.noise_variance, fit_.mismatch_rate}; }
 
   void maximise() {
-    const Vector weights = fit_.link_probability.cwiseProduct(weights_);
+    const Vector weights = expected_.probability.cwiseProduct(weights_);
     const LeastSquares solved = least_squares(bound_, links_.rows, fit_.parameters, weights, 5);
     fit_.parameters = solved.parameters;
     set_noise_variance(solved.squares / std::max(outputs_ * weights.sum(), std::numeric_limits<double>::min()));
@@ -110,61 +95,23 @@ class Mixture {
     }
   }
 
-  // With θ = (w, log σ², logit(1-α)) the complete-data score of a link that is right, less that of one that is not, is
-  //   d_i = (J_iᵀ r_i/σ², |r_i|²/(2σ²) - o/2, 1),
-  // the observed score is π_i d_i less (0, 0, 1-α), and the observed information is by Louis (1982)
-  //   I = Σ π_i D_i + α(1-α) e eᵀ - π_i (1-π_i) d_i d_iᵀ,   D_i = [JᵀJ/σ², Jᵀr/σ²; ·, |r|²/(2σ²)].
-  // The sandwich I⁻¹ (Σ score scoreᵀ) I⁻¹ stays right when noise or q are not as assumed.
   void finish() {
-    const Index n = links_.rows.size();
-    const Index p = fit_.parameters.size();
-    const double o = outputs_;
     const Matrix r = residuals(bound_, links_.rows, fit_.parameters);
-    const Matrix jacobian = linked_jacobian(bound_, links_.rows, fit_.parameters);
-    Matrix information = Matrix::Zero(p + 2, p + 2);
-    Matrix squares = Matrix::Zero(p + 2, p + 2);
-    Vector difference(p + 2);
-    for (Index i = 0; i < n; ++i) {
-      const bool open = i >= links_.known;
-      const double right = fit_.link_probability(i);
-      Vector pulled = Vector::Zero(p);
-      Matrix gram = Matrix::Zero(p, p);
-      for (Index k = 0; k < r.cols(); ++k) {
-        const auto row = jacobian.row(k * n + i);
-        pulled += row.transpose() * r(i, k) / fit_.noise_variance;
-        gram.noalias() += row.transpose() * row / fit_.noise_variance;
-      }
-      const double spread = 0.5 * r.row(i).squaredNorm() / fit_.noise_variance;
-      difference << pulled, spread - 0.5 * o, open ? 1.0 : 0.0;
-      const double v = weights_(i);
-      information.topLeftCorner(p, p) += v * right * gram;
-      information.col(p).head(p) += v * right * pulled;
-      information.row(p).head(p) += v * right * pulled.transpose();
-      information(p, p) += v * right * spread;
-      if (open) information(p + 1, p + 1) += v * fit_.mismatch_rate * (1 - fit_.mismatch_rate);
-      information -= v * right * (1 - right) * difference * difference.transpose();
-      Vector score = right * difference;
-      if (open) score(p + 1) -= 1 - fit_.mismatch_rate;
-      squares += v * v * score * score.transpose();
-    }
-    if (links_.known == n) information(p + 1, p + 1) = 1;
-    if (noise_is_known()) {
-      information.row(p).setZero();
-      information.col(p).setZero();
-      information(p, p) = 1;
-    }
-    const Matrix inverse = information.completeOrthogonalDecomposition().pseudoInverse();
-    fit_.model_covariance = inverse.topLeftCorner(p, p);
-    fit_.covariance = (inverse * squares * inverse).topLeftCorner(p, p);
+    const MixtureSums sums =
+        mixture_sums(at(r), linked_jacobian(bound_, links_.rows, fit_.parameters), expected_, belief());
+    const MixtureCovariance covariance = mixture_covariance(sums, belief(), noise_is_known());
+    fit_.model_covariance = covariance.model;
+    fit_.covariance = covariance.sandwich;
     fit_.gain = fit_.log_likelihood - weights_.dot(log_other_);
     judge_links(r);
+    fit_.link_probability = expected_.probability;
   }
 
-  /// Residuals of rows that were fitted to are smaller than the noise, and the most likely variance with them. Links are
-  /// judged by the unbiased one, or right links far out would too often be called wrong.
+  /// Residuals of rows that were fitted to are smaller than the noise, and the most likely variance with them. Links
+  /// are judged by the unbiased one, or right links far out would too often be called wrong.
   void judge_links(const Matrix& r) {
     const double most_likely = fit_.noise_variance;
-    const double numbers = outputs_ * fit_.link_probability.cwiseProduct(weights_).sum();
+    const double numbers = outputs_ * expected_.probability.cwiseProduct(weights_).sum();
     const double freedom = numbers - double(fit_.parameters.size());
     if (!noise_is_known() && freedom > 0) fit_.noise_variance *= numbers / freedom;
     expect(r);
@@ -176,6 +123,7 @@ class Mixture {
   const MixtureOptions& options_;
   Vector weights_;
   Vector log_other_;
+  Expectation expected_;
   double outputs_;
   double noise_floor_;
   MixtureFit fit_;

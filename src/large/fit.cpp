@@ -213,7 +213,8 @@ class Leader {
     }
     if (options_.progress) (void)options_.progress(most_steps, most_steps);
     fit_.parameters = w;
-    set_mixture_errors(sums, state);
+    const MixtureCovariance covariance = mixture_covariance(sums, state, options_.known_noise_sd > 0);
+    fit_.std_errors = covariance.sandwich.diagonal().cwiseMax(0).cwiseSqrt();
     fit_.noise_sd = std::sqrt(state.noise_variance);
     fit_.link_probabilities.resize(0);  // they were the sample's
     fit_.status = stopped ? Fit::Status::stopped : converged ? Fit::Status::converged : Fit::Status::outer_not_converged;
@@ -228,25 +229,6 @@ class Leader {
     const double largest_cost = all.largest_cost(w);
     set_transport(all, all.evaluate(w, epsilon, false), epsilon, largest_cost);
     fit_.candidates = {{"sample", w, fit_.objective, converged, steps, fit_.message}};
-  }
-
-  // Louis' information and the sandwich, as derived in inference/mixture.cpp.
-  void set_mixture_errors(const MixtureSums& sums, const MixtureState& state) {
-    const Index p = fit_.parameters.size();
-    Matrix information = Matrix::Zero(p + 2, p + 2);
-    information.topLeftCorner(p, p) = sums.matrix / state.noise_variance;
-    information.col(p).head(p) = information.row(p).head(p).transpose() = sums.right / state.noise_variance;
-    information(p, p) = 0.5 * sums.squares / state.noise_variance;
-    information(p + 1, p + 1) = rows_.response_rows * state.mismatch_rate * (1 - state.mismatch_rate);
-    information -= sums.doubt;
-    if (options_.known_noise_sd > 0) {
-      information.row(p).setZero();
-      information.col(p).setZero();
-      information(p, p) = 1;
-    }
-    const Matrix inverse = information.completeOrthogonalDecomposition().pseudoInverse();
-    const Matrix covariance = (inverse * sums.scores * inverse).topLeftCorner(p, p);
-    fit_.std_errors = covariance.diagonal().cwiseMax(0).cwiseSqrt();
   }
 
   const LargeTables& tables_;

@@ -146,57 +146,28 @@ Vector Passes::partner_sums(Side side, const Vector& w, const CellGrid& grid, co
 }
 
 MixtureSums Passes::mixture_sums(const Vector& w, const MixtureState& state) const {
-  const Index p = w.size();
-  const double variance = state.noise_variance, alpha = state.mismatch_rate;
-  MixtureSums nothing;
-  nothing.right = Vector::Zero(p);
-  nothing.matrix = Matrix::Zero(p, p);
-  nothing.doubt = nothing.scores = Matrix::Zero(p + 2, p + 2);
   const std::size_t pieces = rows_.features->count(), count = lanes(Side::feature);
-  std::vector<MixtureSums> found(count, nothing);
-  const double log_right = std::log1p(-alpha) - 0.5 * std::log(2 * M_PI * variance), log_wrong = std::log(alpha);
-  auto add = [&](const Piece& left, const Piece& right, MixtureSums& sums) {
-    const Vector& t = left.position;
-    const Vector r = t - right.position;
+  std::vector<MixtureSums> found(count, MixtureSums(w.size()));
+  const auto sums_of = [&](const Piece& left, const Piece& right) {
+    const Index n = left.position.size();
+    const Vector log_other = Vector::NullaryExpr(n, [&](Index i) { return state.other.log_at(left.position[i]); });
+    const Vector weights = Vector::Ones(n);
+    const Matrix residual = left.position - right.position;
+    const LinkedResiduals rows{residual, log_other, weights};
     Matrix jacobian = sum_.jacobian_part(Side::feature, right.rows, w);
     if (left.rows.size() > 0) jacobian += sum_.jacobian_part(Side::response, left.rows, w);
-    Vector links(r.size());
-    for (Index i = 0; i < r.size(); ++i) {
-      const double a = log_right - 0.5 * r[i] * r[i] / variance, b = log_wrong + state.other.log_at(t[i]);
-      const double top = std::max(a, b), both = top + std::log1p(std::exp(-std::abs(a - b)));
-      links[i] = std::exp(a - both);
-      sums.log_likelihood += both;
-    }
-    sums.links += links.sum();
-    sums.squares += links.dot(r.cwiseAbs2());
-    sums.right += jacobian.transpose() * links.cwiseProduct(r);
-    sums.matrix += transport::weighted_gram(jacobian, links);
-    Matrix difference(r.size(), p + 2);
-    difference << jacobian.array().colwise() * (r.array() / variance), 0.5 * r.array().square() / variance - 0.5,
-        Vector::Ones(r.size());
-    sums.doubt += transport::weighted_gram(difference, links.array() * (1 - links.array()));
-    difference.array().colwise() *= links.array();
-    difference.col(p + 1).array() -= 1 - alpha;
-    sums.scores += transport::gram(difference);
+    return unshuffle::mixture_sums(rows, jacobian, expect_links(rows, state), state);
   };
   in_parallel(count, [&](std::size_t lane) {
     Matrix buffer;
     for (std::size_t k = pieces * lane / count; k < pieces * (lane + 1) / count; ++k) {
       if (rows_.features->rows(k) == 0) continue;
       const Piece left = piece(Side::response, k, w, buffer);
-      add(left, piece(Side::feature, k, w, buffer), found[lane]);
+      found[lane] += sums_of(left, piece(Side::feature, k, w, buffer));
     }
   });
-  MixtureSums sum = nothing;
-  for (const MixtureSums& own : found) {
-    sum.log_likelihood += own.log_likelihood;
-    sum.links += own.links;
-    sum.squares += own.squares;
-    sum.right += own.right;
-    sum.matrix += own.matrix;
-    sum.doubt += own.doubt;
-    sum.scores += own.scores;
-  }
+  MixtureSums sum(w.size());
+  for (const MixtureSums& own : found) sum += own;
   return sum;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "inference/kernel_density.hpp"
+#include "inference/mixture_sums.hpp"
 #include "transport/cell_grid.hpp"
 #include "unshuffle/large/pieces.hpp"
 #include "unshuffle/model/model.hpp"
@@ -48,22 +49,9 @@ struct Targets {
   double epsilon = 0;
 };
 
-/// Rows of equal number are linked with probability 1-α, as in inference/mixture.cpp.
-struct MixtureState {
-  double noise_variance = 0;
-  double mismatch_rate = 0;
+/// Rows of equal number are linked, or not, as in inference/mixture.cpp.
+struct MixtureState : LinkBelief {
   TabulatedDensity other;  ///< q.
-};
-
-/// Sums over rows at one state; J is ∂f/∂w, r = y - f, π the probability of a row's link.
-struct MixtureSums {
-  double log_likelihood = 0;
-  double links = 0;    ///< Σ π.
-  double squares = 0;  ///< Σ π r².
-  Vector right;        ///< Σ π r J.
-  Matrix matrix;       ///< Σ π J Jᵀ.
-  Matrix doubt;        ///< Σ π(1-π) d dᵀ,   d = (r J/σ², r²/(2σ²) - ½, 1).
-  Matrix scores;       ///< Σ s sᵀ,   s = π d - (0, 0, 1-α).
 };
 
 class Passes {

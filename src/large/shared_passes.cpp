@@ -100,7 +100,7 @@ std::vector<double> SharedPasses::answer(Message question) const {
       state.other.step = question.number();
       state.other.logs = question.vector();
       const MixtureSums sums = own_.mixture_sums(w, state);
-      said = {sums.log_likelihood, sums.links, sums.squares};
+      said = {sums.log_likelihood, sums.links, sums.open, sums.squares};
       say(sums.right);
       say(sums.matrix);
       say(sums.doubt);
@@ -201,8 +201,9 @@ MixtureSums SharedPasses::mixture_sums(const Vector& w, const MixtureState& stat
   MixtureSums found;
   found.log_likelihood = sums[0];
   found.links = sums[1];
-  found.squares = sums[2];
-  const double* at = sums.data() + 3;
+  found.open = sums[2];
+  found.squares = sums[3];
+  const double* at = sums.data() + 4;
   auto next = [&](Index rows, Index columns) {
     const Matrix table = Eigen::Map<const Matrix>(at, rows, columns);
     at += rows * columns;

@@ -1,0 +1,101 @@
+#include "inference/mixture_sums.hpp"
+
+#include <Eigen/QR>
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "transport/gram.hpp"
+
+namespace unshuffle {
+
+Expectation expect_links(const LinkedResiduals& rows, const LinkBelief& belief) {
+  const Matrix& r = rows.residual;
+  const double log_unit = -0.5 * static_cast<double>(r.cols()) * std::log(2 * std::numbers::pi * belief.noise_variance);
+  const double log_right = std::log1p(-belief.mismatch_rate), log_wrong = std::log(belief.mismatch_rate);
+  Expectation made;
+  made.probability.resize(r.rows());
+  for (Index i = 0; i < r.rows(); ++i) {
+    const double right = log_unit - 0.5 * r.row(i).squaredNorm() / belief.noise_variance;
+    if (i < rows.known) {
+      made.probability[i] = 1;
+      made.log_likelihood += rows.weights[i] * right;
+      continue;
+    }
+    const double a = log_right + right, b = log_wrong + rows.log_other[i];
+    const double both = std::max(a, b) + std::log1p(std::exp(-std::abs(a - b)));
+    made.probability[i] = std::exp(a - both);
+    made.log_likelihood += rows.weights[i] * both;
+  }
+  return made;
+}
+
+MixtureSums::MixtureSums(Index p)
+    : right(Vector::Zero(p)),
+      matrix(Matrix::Zero(p, p)),
+      doubt(Matrix::Zero(p + 2, p + 2)),
+      scores(Matrix::Zero(p + 2, p + 2)) {}
+
+MixtureSums& MixtureSums::operator+=(const MixtureSums& more) {
+  log_likelihood += more.log_likelihood;
+  links += more.links;
+  open += more.open;
+  squares += more.squares;
+  right += more.right;
+  matrix += more.matrix;
+  doubt += more.doubt;
+  scores += more.scores;
+  return *this;
+}
+
+MixtureSums mixture_sums(const LinkedResiduals& rows, const Matrix& jacobian, const Expectation& expected,
+                         const LinkBelief& belief) {
+  const Matrix& r = rows.residual;
+  const Index n = r.rows(), p = jacobian.cols(), open = n - rows.known;
+  const double variance = belief.noise_variance;
+  const Vector& pi = expected.probability;
+  const Vector weighted = rows.weights.cwiseProduct(pi);
+  const Vector square = r.rowwise().squaredNorm();
+  MixtureSums sums(p);
+  Matrix d = Matrix::Zero(n, p + 2);
+  for (Index k = 0; k < r.cols(); ++k) {
+    const auto part = jacobian.middleRows(k * n, n);
+    sums.matrix += transport::weighted_gram(part, weighted);
+    d.leftCols(p).array() += part.array().colwise() * (r.col(k).array() / variance);
+  }
+  d.col(p) = 0.5 * (square.array() / variance - static_cast<double>(r.cols()));
+  d.col(p + 1).tail(open).setOnes();
+  sums.log_likelihood = expected.log_likelihood;
+  sums.links = weighted.sum();
+  sums.open = rows.weights.tail(open).sum();
+  sums.squares = weighted.dot(square);
+  sums.right = variance * (d.leftCols(p).transpose() * weighted);
+  sums.doubt = transport::weighted_gram(d, weighted.array() * (1 - pi.array()));
+  d.array().colwise() *= pi.array();
+  d.col(p + 1).tail(open).array() -= 1 - belief.mismatch_rate;
+  sums.scores = transport::weighted_gram(d, rows.weights.cwiseAbs2());
+  return sums;
+}
+
+// With θ = (w, log σ², logit(1-α)) the complete-data score of a link that is right, less that of one that is not, is d,
+// the observed score is s, and the observed information is by Louis (1982)
+//   I = Σ π D + α(1-α) e eᵀ - π(1-π) d dᵀ,   D = [JᵀJ/σ², Jᵀr/σ²; ·, |r|²/(2σ²)].
+// The sandwich is I⁻¹ (Σ s sᵀ) I⁻¹.
+MixtureCovariance mixture_covariance(const MixtureSums& sums, const LinkBelief& belief, bool noise_is_known) {
+  const Index p = sums.right.size();
+  Matrix information = -sums.doubt;
+  information.topLeftCorner(p, p) += sums.matrix / belief.noise_variance;
+  information.col(p).head(p) += sums.right / belief.noise_variance;
+  information.row(p).head(p) += sums.right.transpose() / belief.noise_variance;
+  information(p, p) += 0.5 * sums.squares / belief.noise_variance;
+  information(p + 1, p + 1) += sums.open > 0 ? sums.open * belief.mismatch_rate * (1 - belief.mismatch_rate) : 1.0;
+  if (noise_is_known) {
+    information.row(p).setZero();
+    information.col(p).setZero();
+    information(p, p) = 1;
+  }
+  const Matrix inverse = information.completeOrthogonalDecomposition().pseudoInverse();
+  return {inverse.topLeftCorner(p, p), (inverse * sums.scores * inverse).topLeftCorner(p, p)};
+}
+
+}  // namespace unshuffle
