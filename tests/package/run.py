@@ -108,6 +108,7 @@ class Package(unittest.TestCase):
             fields = output("dpkg-deb", "--field", package)
             self.assertIn(f"Version: {VERSION}\n", fields)
             self.assertIn("libopenblas0", fields)
+            self.assertIn("libopenblas-dev", fields)  # what unshuffle.pc names
             output("dpkg-deb", "--extract", package, "root", cwd=folder)
             usr = Path(folder, "root", "usr")
             for part in ("include/unshuffle/unshuffle.hpp", "share/man/man1/unshuffle.1",
@@ -115,6 +116,10 @@ class Package(unittest.TestCase):
                 self.assertTrue((usr / part).stat().st_size > 0, part)
             for pattern in ("libunshuffle.*", "unshuffleConfig.cmake", "unshuffle.pc"):
                 self.assertTrue(list((usr / "lib").rglob(pattern)), pattern)
+            # Whoever installs it has no files of the machine it was made on.
+            for_linkers = next((usr / "lib").rglob("unshuffle.pc")).read_text()
+            self.assertIn("-lopenblas", for_linkers)
+            self.assertNotIn(".so", for_linkers)
             self.assertEqual(output(usr / "bin" / "unshuffle", "--version").strip(), VERSION)
             output(usr / "bin" / "unshuffle", "simulate", "sensing", "--n", "50", "--out", "sample", cwd=folder)
             output(usr / "bin" / "unshuffle", "fit", "sample/responses.csv", "sample/features.csv", "--response", "y",
