@@ -19,8 +19,13 @@ install(FILES ${PROJECT_BINARY_DIR}/unshuffleConfig.cmake ${PROJECT_BINARY_DIR}/
   DESTINATION ${UNSHUFFLE_CONFIG_DIR})
 
 # pkg-config knows nothing of targets: what the static library needs is written out.
-set(UNSHUFFLE_PC_LIBS "-lfmt -lpugixml ${CSV_LIBRARY} ${OpenMP_CXX_FLAGS}")
-foreach(library IN LISTS LAPACK_LIBRARIES)
+set(UNSHUFFLE_PC_LIBS "-lfmt -lpugixml ${OpenMP_CXX_FLAGS}")
+foreach(library IN LISTS CSV_LIBRARY LAPACK_LIBRARIES)
+  # By name where linkers look anyway: another machine may have the file elsewhere.
+  get_filename_component(folder "${library}" DIRECTORY)
+  if(folder IN_LIST CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES)
+    string(REGEX REPLACE "^.*/lib([^/]*)\\.(so|a)$" "-l\\1" library "${library}")
+  endif()
   string(APPEND UNSHUFFLE_PC_LIBS " ${library}")
 endforeach()
 if(UNSHUFFLE_SANITIZE)

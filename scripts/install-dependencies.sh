@@ -11,7 +11,7 @@ packages=(
 )
 if [ "${1:-}" = --all ]; then
   packages+=(libtorch-dev libopencv-imgproc-dev libopencv-imgcodecs-dev libopencv-videoio-dev)
-  packages+=(python3-torch chromium man-db)
+  packages+=(python3-torch chromium man-db zsh)
   packages+=(libopenmpi-dev openmpi-bin procps)
 fi
 

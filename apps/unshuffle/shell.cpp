@@ -105,6 +105,23 @@ std::string zsh_text(const std::string& text) {
   return with_replacements(first_line(text), {{'\'', "'\\''"}, {'[', "\\["}, {']', "\\]"}, {':', "\\:"}, {'`', ""}});
 }
 
+/// What _arguments is told of the options, a star before those that may be repeated.
+std::string zsh_options(const CLI::App& app) {
+  std::string out;
+  for (const CLI::Option* option : named_options(app)) {
+    const auto choices = choices_of(*option);
+    out += fmt::format(" \\\n        '{}--{}[{}]", option->get_expected_max() > 1 ? "*" : "",
+                       option->get_lnames().front(), zsh_text(option->get_description()));
+    if (!choices.empty()) {
+      out += fmt::format(":value:({})", words(choices));
+    } else if (takes_value(*option)) {
+      out += ":value:_files";
+    }
+    out += "'";
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string man_page(const CLI::App& root) {
@@ -151,7 +168,9 @@ std::string bash_completion(const CLI::App& root) {
 }
 
 std::string zsh_completion(const CLI::App& root) {
-  std::string out = "#compdef unshuffle\n_unshuffle() {\n  local line state\n  _arguments -C '1:command:((";
+  std::string out =
+      "#compdef unshuffle\n_unshuffle() {\n  local curcontext=\"$curcontext\" state line\n  _arguments -C" +
+      zsh_options(root) + " \\\n        '1:command:((";
   for (const CLI::App* command : commands_of(root)) {
     out +=
         fmt::format("{}\\:\"{}\" ", command->get_name(),
@@ -159,18 +178,8 @@ std::string zsh_completion(const CLI::App& root) {
   }
   out += "))' '*::argument:->arguments'\n  case $line[1] in\n";
   for (const CLI::App* command : commands_of(root)) {
-    out += fmt::format("    {}) _arguments", command->get_name());
-    for (const CLI::Option* option : named_options(*command)) {
-      const auto choices = choices_of(*option);
-      out += fmt::format(" \\\n        '--{}[{}]", option->get_lnames().front(), zsh_text(option->get_description()));
-      if (!choices.empty()) {
-        out += fmt::format(":value:({})", words(choices));
-      } else if (takes_value(*option)) {
-        out += ":value:_files";
-      }
-      out += "'";
-    }
-    out += " \\\n        '*:file:_files' ;;\n";
+    out += fmt::format("    {}) _arguments{} \\\n        '*:file:_files' ;;\n", command->get_name(),
+                       zsh_options(*command));
   }
   return out + "  esac\n}\n_unshuffle \"$@\"\n";
 }

@@ -21,6 +21,8 @@ pixels::SiameseTrainOptions to_options(const TrainTrackerCommand& command) {
   pixels::SiameseTrainOptions options;
   options.epochs = command.training.epochs;
   options.hold_out = command.hold_out;
+  options.hold_back = command.hold_back;
+  options.patience = command.training.patience;
   options.batch = command.training.batch;
   options.learning_rate = command.training.learning_rate;
   options.links = {command.training.epsilon, command.training.unmatched};
@@ -49,6 +51,73 @@ pixels::Foresight foresee(pixels::SiameseNetwork& network, const TrainTrackerCom
   return all;
 }
 
+std::string mark_of(const TrainTrackerCommand& command, const Videos& videos,
+                    const pixels::SiameseTrainOptions& options) {
+  tracking::TrainOptions marked = command.training;
+  marked.tracker = options.tracker;
+  return fmt::format("{}, siamese, width {}, frozen {}, hold-out {}, hold-back {}, start {}",
+                     tracking::fingerprint(videos, marked, 0), command.width, command.frozen, command.hold_out,
+                     command.hold_back, command.start);
+}
+
+/// Goes on until the last epoch, or until `patience` epochs brought nothing.
+void train(pixels::SiameseNetwork& network, pixels::SiameseCheckpoint& state, const TrainTrackerCommand& command,
+           const Videos& videos, const pixels::SiameseTrainOptions& options, const std::string& mark) {
+  const int frames = pixels::frames_per_epoch(videos, options);
+  const auto progress = progress_bar(command.quiet);
+  while (int(state.objectives.size()) < options.epochs && !state.settled(options.patience)) {
+    const auto epoch = pixels::train_epoch(network, pixels::picture_files(), videos, options, [&](int done) {
+      if (progress) (void)progress(double(state.objectives.size()) * frames + done, double(options.epochs) * frames);
+    });
+    state.objectives.push_back(epoch.objective);
+    state.judged.push_back(epoch.judged);
+    if (state.best_epoch() == int(state.objectives.size())) state.best = network.state_dictionary();
+    if (command.checkpoint.empty()) continue;
+    state.network = network.checkpoint();
+    write_whole_file(command.checkpoint, pixels::to_bytes(state, mark));
+  }
+}
+
+pixels::SiameseCheckpoint first_state(pixels::SiameseNetwork& network, const TrainTrackerCommand& command,
+                                      const Videos& videos, const pixels::SiameseTrainOptions& options,
+                                      const std::string& mark) {
+  if (command.resume && std::filesystem::exists(command.checkpoint)) {
+    auto state = pixels::checkpoint_from(read_file(command.checkpoint), command.checkpoint, mark);
+    network.restore(state.network, command.checkpoint);
+    return state;
+  }
+  const double untrained = pixels::judge_epoch(network, pixels::picture_files(), videos, options).judged;
+  return {.objectives = {}, .judged = {untrained}, .network = {}, .best = network.state_dictionary()};
+}
+
+void print_course(const pixels::SiameseCheckpoint& state, int frames) {
+  fmt::print("{} epochs of {} frames, objective per pair {:.4f} -> {:.4f}\n", state.objectives.size(), frames,
+             state.objectives.front(), state.objectives.back());
+  fmt::print("Held back: objective per pair {:.4f} untrained -> {:.4f} after epoch {}, which is kept\n",
+             state.judged.front(), state.judged[std::size_t(state.best_epoch())], state.best_epoch());
+}
+
+void print_foresight(const pixels::Foresight& before, const pixels::Foresight& after) {
+  const double count = after.predictions;
+  fmt::print(
+      "Held out, {} predictions: IoU with the truth {:.4f} untrained -> {:.4f} trained, {:.4f} for boxes that stay; "
+      "{:.0f} ms per frame\n",
+      count, before.overlap / count, after.overlap / count, after.standing / count,
+      1000 * after.seconds / after.frames);
+}
+
+std::string course_csv(const pixels::SiameseCheckpoint& state) {
+  std::string out = "epoch,objective,held_back\n";
+  for (std::size_t at = 0; at < state.objectives.size(); ++at) {
+    out += fmt::format("{},", at + 1);
+    append_number(out, state.objectives[at]);
+    out += ',';
+    append_number(out, state.judged[at + 1]);
+    out += '\n';
+  }
+  return out;
+}
+
 }  // namespace
 
 int train_siamese(const TrainTrackerCommand& command) {
@@ -57,48 +126,24 @@ int train_siamese(const TrainTrackerCommand& command) {
   const int frames = pixels::frames_per_epoch(videos, options);
   const auto network = first_network(command, videos);
   const pixels::Foresight before = foresee(*network, command, videos);
-
-  tracking::TrainOptions marked = command.training;
-  marked.tracker = options.tracker;
-  const std::string mark =
-      fmt::format("{}, siamese, width {}, frozen {}, hold-out {}, start {}", tracking::fingerprint(videos, marked, 0),
-                  command.width, command.frozen, command.hold_out, command.start);
-  std::vector<double> objectives;
-  if (command.resume && std::filesystem::exists(command.checkpoint)) {
-    auto kept = pixels::checkpoint_from(read_file(command.checkpoint), command.checkpoint, mark);
-    network->restore(kept.network, command.checkpoint);
-    objectives = std::move(kept.objectives);
-  }
-  const auto progress = progress_bar(command.quiet);
-  const std::size_t resumed = objectives.size();
+  const std::string mark = mark_of(command, videos, options);
+  pixels::SiameseCheckpoint state = first_state(*network, command, videos, options, mark);
+  const std::size_t resumed = state.objectives.size();
   const auto begin = std::chrono::steady_clock::now();
-  while (int(objectives.size()) < options.epochs) {
-    objectives.push_back(pixels::train_epoch(*network, pixels::picture_files(), videos, options, [&](int done) {
-      if (progress) (void)progress(double(objectives.size()) * frames + done, double(options.epochs) * frames);
-    }));
-    if (!command.checkpoint.empty()) {
-      write_whole_file(command.checkpoint, pixels::to_bytes({objectives, network->checkpoint()}, mark));
-    }
-  }
+  train(*network, state, command, videos, options, mark);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-  write_whole_file(command.out, network->state_dictionary());
-  if (!command.trace.empty()) write_whole_file(command.trace, trace_csv(objectives));
+  write_whole_file(command.out, state.best);
+  if (!command.trace.empty()) write_whole_file(command.trace, course_csv(state));
   if (command.quiet) return 0;
-  if (command.verbose) print_epochs(objectives);
-  fmt::print("{} parameters, {} epochs of {} frames, objective per pair {:.4f} -> {:.4f}\n", network->parameter_count(),
-             objectives.size(), frames, objectives.front(), objectives.back());
-  if (objectives.size() > resumed) {
+  if (command.verbose) print_epochs(state.objectives);
+  fmt::print("{} parameters, ", network->parameter_count());
+  print_course(state, frames);
+  if (state.objectives.size() > resumed) {
     fmt::print("Training took {:.0f} ms per frame\n",
-               1000 * taken.count() / (double(objectives.size() - resumed) * frames));
+               1000 * taken.count() / (double(state.objectives.size() - resumed) * frames));
   }
   if (before.predictions > 0) {
-    const pixels::Foresight after = foresee(*network, command, videos);
-    const double count = after.predictions;
-    fmt::print(
-        "Held out, {} predictions: IoU with the truth {:.4f} untrained -> {:.4f} trained, {:.4f} for boxes that "
-        "stay; {:.0f} ms per frame\n",
-        count, before.overlap / count, after.overlap / count, after.standing / count,
-        1000 * after.seconds / after.frames);
+    print_foresight(before, foresee(*pixels::load_network(command.out, command.frozen), command, videos));
   }
   fmt::print("{:.0f} MB at the peak\nWrote {}\n", peak_memory_mb(), command.out);
   return 0;

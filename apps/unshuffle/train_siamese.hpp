@@ -18,6 +18,7 @@ struct TrainTrackerCommand {
   double width = 0.125;
   int frozen = pixels::SiameseShape().frozen;
   int hold_out = 0;
+  double hold_back = pixels::SiameseTrainOptions().hold_back;
   std::string start;
   std::string checkpoint;
   bool resume = false;

@@ -56,8 +56,8 @@ int train_motion_model(const TrainTrackerCommand& command) {
   return 0;
 }
 
-const std::vector<std::string> options_of_boxes{"--hidden", "--no-camera", "--round", "--patience"};
-const std::vector<std::string> options_of_pixels{"--width", "--frozen", "--hold-out"};
+const std::vector<std::string> options_of_boxes{"--hidden", "--no-camera", "--round"};
+const std::vector<std::string> options_of_pixels{"--width", "--frozen", "--hold-out", "--hold-back"};
 
 int run(TrainTrackerCommand command, const CLI::App& app) {
   if (command.threads < 0) throw InvalidInput(fmt::format("--threads = {} must be at least 0", command.threads));
@@ -80,6 +80,7 @@ int run(TrainTrackerCommand command, const CLI::App& app) {
   const pixels::SiameseTrainOptions usual;
   if (app.count("--learning-rate") == 0) command.training.learning_rate = usual.learning_rate;
   if (app.count("--batch") == 0) command.training.batch = usual.batch;
+  if (app.count("--patience") == 0) command.training.patience = usual.patience;
   return train_siamese(command);
 }
 
@@ -124,16 +125,25 @@ Command add_train_tracker(CLI::App& root) {
                   "siamese: do not train on the last N frames of each video; with gt/gt.txt, say how well boxes are "
                   "predicted there before and after.")
       ->capture_default_str();
+  app->add_option(
+         "--hold-back", command->hold_back,
+         "siamese: last share of the other frames that is not learned from; the epoch whose objective is lowest "
+         "there is kept.")
+      ->capture_default_str();
   add_training_options(*app, command->training);
   const pixels::SiameseTrainOptions usual;
   app->get_option("--batch")->description(fmt::format("Frames per step (siamese: {}).", usual.batch));
   app->get_option("--learning-rate")
       ->description(
-          fmt::format("Of Adam (siamese: {}, divided by the number of a unit's inputs).", usual.learning_rate));
+          fmt::format("Of Adam (siamese: {} for biases, a weight among n that are added up moves by 1/(100 n) of it).",
+                      usual.learning_rate));
+  app->get_option("--patience")
+      ->description(fmt::format("Epochs without gain that end a round (siamese: without gain in the frames held back, "
+                                "that end training; {}).",
+                                usual.patience));
   app->add_option("--checkpoint", command->checkpoint, "Written after every epoch.");
-  app->add_flag(
-      "--resume", command->resume,
-      "Go on from the checkpoint if it is there; the model is the same to the last bit (siamese: to rounding).");
+  app->add_flag("--resume", command->resume,
+                "Go on from the checkpoint if it is there; the model is the same to the last bit.");
   app->add_option("--trace", command->trace, "CSV with the objective of every epoch.");
   app->add_option("--out", command->out, "The model: JSON, or for siamese a state dictionary.")->required();
   app->add_option("--threads", command->threads, "0: all. A motion model does not depend on it.")

@@ -85,22 +85,47 @@ std::vector<Box> boxes_of(const std::vector<tracking::Detection>& detections, do
   return boxes;
 }
 
-/// Eyes that learn from every frame they look at.
+struct Losses {
+  double sum = 0;
+  double pairs = 0;
+
+  void add(double loss, std::size_t tracks, std::size_t detections) {
+    sum += loss;
+    pairs += double(std::min(tracks, detections));
+  }
+  void operator+=(const Losses& other) {
+    sum += other.sum;
+    pairs += other.pairs;
+  }
+  [[nodiscard]] double mean() const { return pairs > 0 ? sum / pairs : 0; }
+};
+
+int used_frames(const tracking::Detections& video, const SiameseTrainOptions& options) {
+  return video.info.length - options.hold_out;
+}
+
+/// At least two, a track and where it went.
+int learned_frames(const tracking::Detections& video, const SiameseTrainOptions& options) {
+  const int used = used_frames(video, options);
+  return std::max(2, used - int(std::lround(options.hold_back * used)));
+}
+
+/// Eyes that learn from the frames they look at up to one of them, and then are judged.
 class LearningEyes : public SiameseEyes {
  public:
   LearningEyes(SiameseNetwork& network, Film& film, const tracking::Detections& video,
-               const SiameseTrainOptions& options)
-      : SiameseEyes(network, film), video_(video), options_(options) {}
+               const SiameseTrainOptions& options, bool learns)
+      : SiameseEyes(network, film), video_(video), options_(options), learns_(learns) {}
 
   std::vector<Box> find(int frame, const std::vector<tracking::Sighting>& sightings) override {
     const auto detections = boxes_of(video_.frames[std::size_t(frame) - 1], options_.tracker.least_confidence);
     if (detections.empty()) return SiameseEyes::find(frame, sightings);
-    const tracking::Image image{video_.info.width, video_.info.height};
-    Lesson lesson = network_.learn(sights(frame, sightings), detections, image.diagonal(), options_.links);
+    const bool held_back = frame > learned_frames(video_, options_);
+    if (held_back) step();
+    Lesson lesson = look(learns_ && !held_back, sights(frame, sightings), detections);
     require_finite(lesson.boxes, frame);
-    if (++frames_since_step_ == options_.batch) step();
-    loss += lesson.loss;
-    pairs += double(std::min(detections.size(), sightings.size()));
+    (held_back ? judged : learned).add(lesson.loss, sightings.size(), detections.size());
+    if (frames_since_step_ == options_.batch) step();
     return std::move(lesson.boxes);
   }
 
@@ -110,24 +135,30 @@ class LearningEyes : public SiameseEyes {
     frames_since_step_ = 0;
   }
 
-  double loss = 0;
-  double pairs = 0;
+  Losses learned, judged;
 
  private:
+  Lesson look(bool learn, const std::vector<Sight>& sights, const std::vector<Box>& detections) {
+    const double diagonal = tracking::Image{video_.info.width, video_.info.height}.diagonal();
+    if (!learn) return network_.judge(sights, detections, diagonal, options_.links);
+    ++frames_since_step_;
+    return network_.learn(sights, detections, diagonal, options_.links);
+  }
+
   const tracking::Detections& video_;
   const SiameseTrainOptions& options_;
+  bool learns_;
   int frames_since_step_ = 0;
 };
-
-int trained_frames(const tracking::Detections& video, const SiameseTrainOptions& options) {
-  return video.info.length - options.hold_out;
-}
 
 }  // namespace
 
 void validate(const SiameseTrainOptions& options) {
   tracking::require_training(options, options.links);
   tracking::require(options.hold_out >= 0, "hold_out", options.hold_out, "at least 0");
+  tracking::require(options.hold_back >= 0 && options.hold_back < 1, "hold_back", options.hold_back,
+                    "at least 0 and below 1");
+  tracking::require(options.patience >= 1, "patience", options.patience, "at least 1");
 }
 
 void prepare(SiameseNetwork& network, const PictureFiles& files, const std::vector<tracking::Detections>& videos) {
@@ -150,34 +181,49 @@ void prepare(SiameseNetwork& network, const PictureFiles& files, const std::vect
 int frames_per_epoch(const std::vector<tracking::Detections>& videos, const SiameseTrainOptions& options) {
   int frames = 0;
   for (const tracking::Detections& video : videos) {
-    if (trained_frames(video, options) < 2) {
+    if (used_frames(video, options) < 2) {
       throw InvalidInput(fmt::format("hold_out = {} leaves fewer than two of the {} frames of {}", options.hold_out,
                                      video.info.length, video.info.name));
     }
-    frames += trained_frames(video, options);
+    frames += used_frames(video, options);
   }
   return frames;
 }
 
-double train_epoch(SiameseNetwork& network, const PictureFiles& files, const std::vector<tracking::Detections>& videos,
-                   const SiameseTrainOptions& options, const std::function<void(int)>& watch) {
-  double loss = 0;
-  double pairs = 0;
+namespace {
+
+SiameseEpoch go_through(SiameseNetwork& network, const PictureFiles& files,
+                        const std::vector<tracking::Detections>& videos, const SiameseTrainOptions& options,
+                        bool learns, const std::function<void(int)>& watch) {
+  Losses learned, judged;
   int done = 0;
   for (const tracking::Detections& video : videos) {
     Film film(files, video.info);
-    const auto eyes = std::make_shared<LearningEyes>(network, film, video, options);
+    const auto eyes = std::make_shared<LearningEyes>(network, film, video, options, learns);
     tracking::Tracker tracker(tracking::MotionModel::constant_velocity(), {video.info.width, video.info.height},
                               options.tracker, eyes);
-    for (int frame = 1; frame <= trained_frames(video, options); ++frame) {
+    for (int frame = 1; frame <= used_frames(video, options); ++frame) {
       tracker.step(video.frames[std::size_t(frame) - 1]);
       if (watch) watch(++done);
     }
     eyes->step();
-    loss += eyes->loss;
-    pairs += eyes->pairs;
+    learned += eyes->learned;
+    judged += eyes->judged;
   }
-  return pairs > 0 ? loss / pairs : 0;
+  return {learned.mean(), judged.pairs > 0 ? judged.mean() : learned.mean()};
+}
+
+}  // namespace
+
+SiameseEpoch train_epoch(SiameseNetwork& network, const PictureFiles& files,
+                         const std::vector<tracking::Detections>& videos, const SiameseTrainOptions& options,
+                         const std::function<void(int)>& watch) {
+  return go_through(network, files, videos, options, true, watch);
+}
+
+SiameseEpoch judge_epoch(SiameseNetwork& network, const PictureFiles& files,
+                         const std::vector<tracking::Detections>& videos, const SiameseTrainOptions& options) {
+  return go_through(network, files, videos, options, false, {});
 }
 
 Foresight& Foresight::operator+=(const Foresight& other) {
@@ -228,15 +274,24 @@ Foresight foresight(SiameseNetwork& network, const PictureFiles& files, const tr
   return result;
 }
 
-namespace {
-constexpr const char* checkpoint_format = "unshuffle siamese training 1";
+int SiameseCheckpoint::best_epoch() const {
+  return int(std::min_element(judged.begin(), judged.end()) - judged.begin());
 }
 
-// One line of JSON, then the network as torch writes it.
+bool SiameseCheckpoint::settled(int patience) const { return int(judged.size()) - 1 - best_epoch() >= patience; }
+
+namespace {
+constexpr const char* checkpoint_format = "unshuffle siamese training 2";
+}
+
+// One line of JSON, then the two networks as torch writes them.
 std::string to_bytes(const SiameseCheckpoint& checkpoint, const std::string& belongs_to) {
-  const nlohmann::ordered_json head{
-      {"format", checkpoint_format}, {"belongs_to", belongs_to}, {"objectives", checkpoint.objectives}};
-  return head.dump() + "\n" + checkpoint.network;
+  const nlohmann::ordered_json head{{"format", checkpoint_format},
+                                    {"belongs_to", belongs_to},
+                                    {"objectives", checkpoint.objectives},
+                                    {"judged", checkpoint.judged},
+                                    {"network_bytes", checkpoint.network.size()}};
+  return head.dump() + "\n" + checkpoint.network + checkpoint.best;
 }
 
 SiameseCheckpoint checkpoint_from(const std::string& bytes, const std::string& source, const std::string& belongs_to) {
@@ -250,7 +305,16 @@ SiameseCheckpoint checkpoint_from(const std::string& bytes, const std::string& s
     if (owner != belongs_to) {
       throw BadData(fmt::format("{}: was written for other videos or options: {}; now: {}", source, owner, belongs_to));
     }
-    return {head.at("objectives").get<std::vector<double>>(), bytes.substr(end + 1)};
+    const auto length = head.at("network_bytes").get<std::size_t>();
+    if (length > bytes.size() - end - 1) throw BadData(fmt::format("{}: is cut short", source));
+    SiameseCheckpoint checkpoint{head.at("objectives").get<std::vector<double>>(),
+                                 head.at("judged").get<std::vector<double>>(), bytes.substr(end + 1, length),
+                                 bytes.substr(end + 1 + length)};
+    if (checkpoint.judged.size() != checkpoint.objectives.size() + 1) {
+      throw BadData(fmt::format("{}: has {} objectives and {} judgements", source, checkpoint.objectives.size(),
+                                checkpoint.judged.size()));
+    }
+    return checkpoint;
   } catch (const nlohmann::json::exception& error) {
     throw BadData(fmt::format("{}: is not a checkpoint of a Siamese model's training: {}", source, error.what()));
   }

@@ -16,6 +16,28 @@ PROGRAM, CPACK, BUILD, CMAKELISTS = (os.path.abspath(sys.argv.pop(1)) for _ in r
 VERSION = re.search(r"project\(unshuffle VERSION ([0-9.]+)", Path(CMAKELISTS).read_text()).group(1)
 
 
+ZSH_THAT_TYPES = """
+zmodload zsh/zpty
+zpty typed zsh -f -i
+zpty -w typed 'source ready.zsh'
+zpty -w -n typed "$1"$'\\t'
+while zpty -r typed echoed; do :; done
+"""
+ZSH_THAT_NOTES_OFFERS = """
+fpath=($PWD $fpath)
+autoload -U compinit && compinit -u -D
+offered=()
+compadd() {
+  local -a found
+  builtin compadd -O found "$@"
+  offered+=($found)
+  builtin compadd "$@"
+}
+finish() { print -rl -- $offered > offered; exit }
+comppostfuncs=(finish)
+"""
+
+
 def output(*command, **options):
     return subprocess.run(command, check=True, capture_output=True, text=True, **options).stdout
 
@@ -56,11 +78,25 @@ class Described(unittest.TestCase):
         self.assertIn("entropic", self.complete("unshuffle", "fit", "y.csv", "--method", ""))
         self.assertEqual(self.complete("unshuffle", "fit", "some"), [])
 
-    @unittest.skipUnless(shutil.which("zsh"), "zsh is not installed")
-    def test_zsh_understands_its_completions(self):
-        script = output(PROGRAM, "info", "--describe", "zsh")
-        done = subprocess.run(["zsh", "-n"], input=script, capture_output=True, text=True)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+    def zsh_offers(self, line):
+        """What an interactive zsh offers for a line and a press of the tab key."""
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "_unshuffle").write_text(output(PROGRAM, "info", "--describe", "zsh"))
+            Path(folder, "ready.zsh").write_text(ZSH_THAT_NOTES_OFFERS)
+            Path(folder, "some.csv").touch()
+            output("zsh", "-f", "-c", ZSH_THAT_TYPES, "zsh", line, cwd=folder, timeout=60)
+            return sorted(set(Path(folder, "offered").read_text().split()))
+
+    @unittest.skipUnless(shutil.which("zsh"), "zsh is not installed: its completions are not tested")
+    def test_zsh_completes_commands_options_words_and_files(self):
+        self.assertEqual(self.zsh_offers("unshuffle "), sorted(commands()))
+        self.assertEqual(self.zsh_offers("unshuffle --"), ["--help", "--version"])
+        self.assertEqual(self.zsh_offers("unshuffle fit --unm"), ["--unmatched"])
+        self.assertEqual(self.zsh_offers("unshuffle fit --hint r"), ["rows"])
+        self.assertIn("entropic", self.zsh_offers("unshuffle fit y.csv --method "))
+        self.assertEqual(self.zsh_offers("unshuffle fit so"), ["some.csv"])
+        self.assertEqual(self.zsh_offers("unshuffle fit --robust --robu"), [])
+        self.assertEqual(self.zsh_offers("unshuffle fit --transform log --transf"), ["--transform"])
 
 
 @unittest.skipUnless(shutil.which("dpkg-deb"), "dpkg-deb is not installed")
@@ -72,6 +108,7 @@ class Package(unittest.TestCase):
             fields = output("dpkg-deb", "--field", package)
             self.assertIn(f"Version: {VERSION}\n", fields)
             self.assertIn("libopenblas0", fields)
+            self.assertIn("libopenblas-dev", fields)  # what unshuffle.pc names
             output("dpkg-deb", "--extract", package, "root", cwd=folder)
             usr = Path(folder, "root", "usr")
             for part in ("include/unshuffle/unshuffle.hpp", "share/man/man1/unshuffle.1",
@@ -79,6 +116,10 @@ class Package(unittest.TestCase):
                 self.assertTrue((usr / part).stat().st_size > 0, part)
             for pattern in ("libunshuffle.*", "unshuffleConfig.cmake", "unshuffle.pc"):
                 self.assertTrue(list((usr / "lib").rglob(pattern)), pattern)
+            # Whoever installs it has no files of the machine it was made on.
+            for_linkers = next((usr / "lib").rglob("unshuffle.pc")).read_text()
+            self.assertIn("-lopenblas", for_linkers)
+            self.assertNotIn(".so", for_linkers)
             self.assertEqual(output(usr / "bin" / "unshuffle", "--version").strip(), VERSION)
             output(usr / "bin" / "unshuffle", "simulate", "sensing", "--n", "50", "--out", "sample", cwd=folder)
             output(usr / "bin" / "unshuffle", "fit", "sample/responses.csv", "sample/features.csv", "--response", "y",

@@ -6,8 +6,8 @@
 #include <fstream>
 
 #include "support/complaint.hpp"
-#include "unshuffle/error.hpp"
 #include "unshuffle/component.hpp"
+#include "unshuffle/error.hpp"
 #include "unshuffle/pixels/siamese.hpp"
 
 namespace unshuffle::pixels {
@@ -86,6 +86,10 @@ class FakeNetwork : public SiameseNetwork {
     lessons.emplace_back(sights.size(), detections.size());
     return {predict(sights), 0.5};
   }
+  Lesson judge(const std::vector<Sight>& sights, const std::vector<Box>&, double, const LinkOptions&) override {
+    judged_after.push_back(learnt);
+    return {predict(sights), 0.25};
+  }
   void step(double) override { learnt += 1; }
   [[nodiscard]] std::string checkpoint() const override { return ""; }
   void restore(const std::string&, const std::string&) override {}
@@ -94,6 +98,7 @@ class FakeNetwork : public SiameseNetwork {
   double learnt = 0;
   int measured = 0;
   std::vector<std::pair<std::size_t, std::size_t>> lessons;  ///< Tracks and detections.
+  std::vector<double> judged_after;                          ///< What was learnt when it was judged.
 };
 
 class Pictures : public testing::Test {
@@ -149,23 +154,41 @@ TEST_F(Pictures, one_lesson_per_frame_with_tracks_and_detections_and_none_in_fra
   options.tracker.birth_wait = 1;
   options.tracker.camera = false;
   options.hold_out = 1;
+  options.hold_back = 0;
   int frames = 0;
-  const double objective = train_epoch(network_, files_, {video_}, options, [&](int done) { frames = done; });
+  const auto [objective, judged] = train_epoch(network_, files_, {video_}, options, [&](int done) { frames = done; });
   // Frame 1 has no tracks yet, frame 3 no detections, after it nobody was seen in the frame before, 6 is held out.
   EXPECT_EQ(network_.lessons, (std::vector<std::pair<std::size_t, std::size_t>>{{2, 2}, {2, 2}}));
   EXPECT_EQ(network_.learnt, 1);  // one batch, not full
   EXPECT_EQ(frames, 5);
   EXPECT_EQ(frames_per_epoch({video_}, options), 5);
   EXPECT_DOUBLE_EQ(objective, 0.5 * 2 / 4);
+  EXPECT_EQ(judged, objective);
   EXPECT_EQ(std::count(files_.reads.begin(), files_.reads.end(), "000006.jpg"), 0);
   options.hold_out = 5;
   EXPECT_THROW((void)frames_per_epoch({video_}, options), InvalidInput);
 }
 
+TEST_F(Pictures, frames_held_back_are_judged_after_the_last_step_and_teach_nothing) {
+  SiameseTrainOptions options;
+  options.tracker.birth_wait = 1;
+  options.tracker.camera = false;
+  options.hold_back = 0.3;
+  const SiameseEpoch epoch = train_epoch(network_, files_, {video_}, options);
+  EXPECT_EQ(network_.lessons.size(), 1U);                         // frame 2
+  EXPECT_EQ(network_.judged_after, (std::vector<double>{1, 1}));  // frames 5 and 6
+  EXPECT_DOUBLE_EQ(epoch.objective, 0.5 / 2);
+  EXPECT_DOUBLE_EQ(epoch.judged, 0.25 / 2);
+  const SiameseEpoch untrained = judge_epoch(network_, files_, {video_}, options);
+  EXPECT_EQ(network_.lessons.size(), 1U);
+  EXPECT_EQ(network_.learnt, 1);
+  EXPECT_DOUBLE_EQ(untrained.judged, 0.25 / 2);
+}
+
 TEST_F(Pictures, a_video_without_detections_teaches_nothing) {
   for (auto& frame : video_.frames) frame.clear();
   prepare(network_, files_, {video_});
-  EXPECT_EQ(train_epoch(network_, files_, {video_}, {}), 0);
+  EXPECT_EQ(train_epoch(network_, files_, {video_}, {}).objective, 0);
   EXPECT_TRUE(network_.lessons.empty());
   EXPECT_EQ(network_.measured, 0);
 }
@@ -200,11 +223,19 @@ TEST_F(Pictures, a_network_that_says_nonsense_is_an_error_not_a_track) {
 }
 
 TEST(SiameseFiles, a_checkpoint_reads_back_and_belongs_to_its_options) {
-  const SiameseCheckpoint kept{{0.5, 0.25}, std::string("PK\0\n\x01", 5)};
+  const SiameseCheckpoint kept{{0.5, 0.25}, {0.6, 0.4, 0.5}, std::string("PK\0\n\x01", 5), std::string("PK\0", 3)};
   const std::string bytes = to_bytes(kept, "these");
   const SiameseCheckpoint back = checkpoint_from(bytes, "c", "these");
   EXPECT_EQ(back.objectives, kept.objectives);
+  EXPECT_EQ(back.judged, kept.judged);
   EXPECT_EQ(back.network, kept.network);
+  EXPECT_EQ(back.best, kept.best);
+  EXPECT_EQ(kept.best_epoch(), 1);
+  EXPECT_TRUE(kept.settled(1));
+  EXPECT_FALSE(kept.settled(2));
+  EXPECT_NE(
+      complaint([&] { (void)checkpoint_from(bytes.substr(0, bytes.size() - 5), "c", "these"); }).find("cut short"),
+      std::string::npos);
   EXPECT_NE(complaint([&] { (void)checkpoint_from(bytes, "c", "those"); }).find("c: was written for other videos"),
             std::string::npos);
   EXPECT_NE(complaint([&] { (void)checkpoint_from("{}", "c", ""); }).find("c: is not a checkpoint"), std::string::npos);
@@ -217,6 +248,9 @@ TEST(SiameseFiles, impossible_options_are_refused_by_name) {
   EXPECT_EQ(scaled_channels(1e-9)[0], 1);
   SiameseTrainOptions options;
   options.links.unmatched = 1;
+  EXPECT_THROW(validate(options), InvalidInput);
+  options = {};
+  options.hold_back = 1;
   EXPECT_THROW(validate(options), InvalidInput);
 }
 

@@ -64,8 +64,12 @@ class SiameseNetwork {
   virtual Lesson learn(const std::vector<Sight>& sights, const std::vector<tracking::Box>& detections, double diagonal,
                        const LinkOptions& options) = 0;
 
-  /// One step of Adam down the gradients so far. A weight among n that are added up moves by learning_rate / n, so that
-  /// what a unit gives out changes as much whether it has many inputs or one.
+  /// The same without learning, as `predict` sees it.
+  virtual Lesson judge(const std::vector<Sight>& sights, const std::vector<tracking::Box>& detections, double diagonal,
+                       const LinkOptions& options) = 0;
+
+  /// One step of Adam down the gradients so far. A bias moves by about learning_rate, a weight among n that are added
+  /// up by learning_rate / (100 n): one video tells far more of what holds for every box than of thousands of weights.
   virtual void step(double learning_rate) = 0;
 
   /// Weights, their average and the state of Adam, to go on from.
@@ -109,7 +113,9 @@ struct SiameseTrainOptions {
   int epochs = 20;
   int batch = 8;                ///< Frames per step.
   double learning_rate = 1e-2;  ///< Of Adam.
-  int hold_out = 0;             ///< Last frames of every video that are not trained on.
+  int hold_out = 0;             ///< Last frames of every video that are not used at all.
+  double hold_back = 0.2;       ///< Last share of the others: not learned from, they say which epoch was best.
+  int patience = 5;             ///< Epochs without gain in the frames held back that end training.
   LinkOptions links{};
   tracking::TrackerOptions tracker{};
 };
@@ -120,10 +126,21 @@ void validate(const SiameseTrainOptions& options);
 /// Running statistics from the first frame of the videos that has detections; for networks that were not loaded.
 void prepare(SiameseNetwork& network, const PictureFiles& files, const std::vector<tracking::Detections>& videos);
 
-/// One epoch: every video tracked from its first frame by the network as it is, which learns as it goes. Returns the
-/// mean loss per pair. `watch` is called after every frame with the number of frames done in this epoch.
-double train_epoch(SiameseNetwork& network, const PictureFiles& files, const std::vector<tracking::Detections>& videos,
-                   const SiameseTrainOptions& options, const std::function<void(int)>& watch = {});
+/// Mean losses per pair of an epoch; 0 without pairs.
+struct SiameseEpoch {
+  double objective = 0;  ///< Of the frames learned from, while learning.
+  double judged = 0;     ///< Of the frames held back, after that; without any, the objective.
+};
+
+/// One epoch: every video tracked from its first frame by the network as it is, which learns as it goes. `watch` is
+/// called after every frame with the number of frames done in this epoch.
+SiameseEpoch train_epoch(SiameseNetwork& network, const PictureFiles& files,
+                         const std::vector<tracking::Detections>& videos, const SiameseTrainOptions& options,
+                         const std::function<void(int)>& watch = {});
+
+/// The same without learning: what training has to improve on.
+SiameseEpoch judge_epoch(SiameseNetwork& network, const PictureFiles& files,
+                         const std::vector<tracking::Detections>& videos, const SiameseTrainOptions& options);
 
 [[nodiscard]] int frames_per_epoch(const std::vector<tracking::Detections>& videos, const SiameseTrainOptions& options);
 
@@ -143,10 +160,17 @@ struct Foresight {
 [[nodiscard]] Foresight foresight(SiameseNetwork& network, const PictureFiles& files,
                                   const tracking::SequenceInfo& info, const tracking::Labels& truth, int frames);
 
-/// A checkpoint also remembers the objectives so far and, as text, the options and videos it belongs to.
+/// How far training is. Its file also says, as text, which options and videos it belongs to.
 struct SiameseCheckpoint {
-  std::vector<double> objectives;
+  std::vector<double> objectives;  ///< Of every epoch.
+  std::vector<double> judged;      ///< Before the first epoch and after every one.
   std::string network;
+  std::string best;  ///< State dictionary of the epoch judged best.
+
+  /// How many epochs the network judged best has learned for.
+  [[nodiscard]] int best_epoch() const;
+  /// Whether the last `patience` epochs brought nothing.
+  [[nodiscard]] bool settled(int patience) const;
 };
 [[nodiscard]] std::string to_bytes(const SiameseCheckpoint& checkpoint, const std::string& belongs_to);
 [[nodiscard]] SiameseCheckpoint checkpoint_from(const std::string& bytes, const std::string& source,

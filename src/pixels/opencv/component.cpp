@@ -1,6 +1,7 @@
 // The OpenCV component: pictures in, drawn frames out.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <opencv2/core.hpp>
@@ -28,26 +29,35 @@ cv::Scalar color_of(long id) {
 
 cv::Point corner_of(const tracking::Box& box) { return {int(std::lround(box.left)), int(std::lround(box.top))}; }
 
+/// Lines and letters of large pictures are larger, for they are rarely looked at pixel by pixel.
+double scale_of(const cv::Mat& canvas) { return std::max(1.0, canvas.rows / 600.0); }
+
 void draw_box(cv::Mat& canvas, const tracking::LabelledBox& labelled) {
   const tracking::Box& box = labelled.box;
   const cv::Point end(int(std::lround(box.left + box.width)), int(std::lround(box.top + box.height)));
-  cv::rectangle(canvas, corner_of(box), end, color_of(labelled.id), 2, cv::LINE_AA);
+  const int thickness = int(std::lround(2 * scale_of(canvas)));
+  cv::rectangle(canvas, corner_of(box), end, color_of(labelled.id), thickness, cv::LINE_AA);
 }
 
 void draw_id(cv::Mat& canvas, const tracking::LabelledBox& labelled) {
   constexpr int face = cv::FONT_HERSHEY_SIMPLEX;
-  constexpr double size = 0.45;
+  const double size = 0.45 * scale_of(canvas);
+  const int thickness = int(std::lround(scale_of(canvas)));
+  const int margin = 3 * thickness;
   const cv::Scalar color = color_of(labelled.id);
   const double brightness = 0.11 * color[0] + 0.59 * color[1] + 0.3 * color[2];
-  const cv::Point corner = corner_of(labelled.box);
   const std::string text = std::to_string(labelled.id);
   int baseline = 0;
-  const cv::Size room = cv::getTextSize(text, face, size, 1, &baseline);
-  // Above the box, or inside where the picture ends.
-  const int bottom = corner.y - room.height - 6 >= 0 ? corner.y : corner.y + room.height + 6;
-  cv::rectangle(canvas, {corner.x, bottom - room.height - 6}, {corner.x + room.width + 6, bottom}, color, cv::FILLED);
-  cv::putText(canvas, text, {corner.x + 3, bottom - 3}, face, size, cv::Scalar::all(brightness > 128 ? 0 : 255), 1,
-              cv::LINE_AA);
+  const cv::Size letters = cv::getTextSize(text, face, size, thickness, &baseline);
+  const cv::Size room(letters.width + 2 * margin, letters.height + 2 * margin);
+  // Above the box, or inside where the picture ends; beside it where the box leaves the picture.
+  const cv::Point corner = corner_of(labelled.box);
+  const int left = std::max(0, std::min(corner.x, canvas.cols - room.width));
+  const int top =
+      std::max(0, std::min(corner.y >= room.height ? corner.y - room.height : corner.y, canvas.rows - room.height));
+  cv::rectangle(canvas, cv::Rect({left, top}, room), color, cv::FILLED);
+  cv::putText(canvas, text, {left + margin, top + room.height - margin}, face, size,
+              cv::Scalar::all(brightness > 128 ? 0 : 255), thickness, cv::LINE_AA);
 }
 
 cv::Mat drawn(const Picture& picture, const std::vector<tracking::LabelledBox>& boxes) {

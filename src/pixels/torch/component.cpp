@@ -10,6 +10,7 @@
 #include "pixels/torch/siam_rpn.hpp"
 #include "pixels/torch/state_file.hpp"
 #include "tracking/transport_loss.hpp"
+#include "transport/lapack.hpp"
 #include "unshuffle/error.hpp"
 #include "unshuffle/version.hpp"
 
@@ -40,11 +41,6 @@ std::vector<Box> to_boxes(const Tensor& tensor) {
   return boxes;
 }
 
-/// Numbers that a unit of the layer adds up, weighted by this parameter; 1 for what is added as it is.
-double inputs_of(const Tensor& parameter) {
-  return parameter.dim() > 1 ? double(parameter.numel() / parameter.size(0)) : 1;
-}
-
 /// Crops of one side, stacked.
 template <class Pick>
 Tensor stacked(const std::vector<Sight>& sights, int side, Pick pick) {
@@ -62,6 +58,17 @@ StateDictionary tensors_of(const SiamRpn& module) {
   return tensors;
 }
 
+/// Adam moves every weight alike, whether its slope is a signal or noise. Among thousands of weights that one video
+/// teaches, noise adds up: with steps as large as those of the biases the loss falls in the frames learned from and
+/// rises in all others.
+constexpr double share_of_weights = 0.01;
+
+double rate_of(const Tensor& parameter, double learning_rate) {
+  if (parameter.dim() == 1) return learning_rate;
+  const auto inputs = double(parameter.numel() / parameter.size(0));
+  return share_of_weights * learning_rate / inputs;
+}
+
 /// Batches of few frames make Adam's steps noisy; what predicts and is saved is the average over about the last
 /// 1/(1 - keep) steps, what learns is where the steps have led.
 constexpr double keep = 0.95;
@@ -71,6 +78,9 @@ class Network : public SiameseNetwork {
   Network(const Channels& channels, int frozen)
       : module_(std::make_shared<SiamRpn>(channels)), average_(std::make_shared<SiamRpn>(channels)) {
     if (frozen < 0 || frozen > 5) throw InvalidInput(fmt::format("frozen = {} must be from 0 to 5", frozen));
+    // The first transport solved does so too; were it not for this, what torch does before would add in another order
+    // than what it does after, and training that is resumed would go on with other last bits.
+    transport::lapack::use_one_thread();
     module_->freeze(frozen);
     // Single frames are no sample to normalise by, so the running statistics stay as they are.
     module_->eval();
@@ -141,16 +151,21 @@ class Network : public SiameseNetwork {
   Lesson learn(const std::vector<Sight>& sights, const std::vector<Box>& detections, double diagonal,
                const LinkOptions& options) override {
     const Tensor boxes = look(*module_, sights);
-    const Tensor cost = box_costs(boxes, to_tensor(detections), diagonal);
-    const auto pairs = double(std::min(sights.size(), detections.size()));
-    const Tensor loss = pairs * transport_cost(cost, tracking::relaxed_marginals(options.epsilon, options.unmatched));
+    const Tensor loss = loss_of(boxes, detections, diagonal, options);
     loss.backward();
     return {to_boxes(boxes), loss.item<double>()};
   }
 
+  Lesson judge(const std::vector<Sight>& sights, const std::vector<Box>& detections, double diagonal,
+               const LinkOptions& options) override {
+    const torch::NoGradGuard no_gradient;
+    const Tensor boxes = look(*average_, sights);
+    return {to_boxes(boxes), loss_of(boxes, detections, diagonal, options).item<double>()};
+  }
+
   void step(double learning_rate) override {
     for (auto& group : adam_->param_groups()) {
-      static_cast<torch::optim::AdamOptions&>(group.options()).lr(learning_rate / inputs_of(group.params()[0]));
+      static_cast<torch::optim::AdamOptions&>(group.options()).lr(rate_of(group.params()[0], learning_rate));
     }
     adam_->step();
     adam_->zero_grad();
@@ -212,6 +227,13 @@ class Network : public SiameseNetwork {
     const auto target = [](const Sight& sight) -> const Crop& { return *sight.target; };
     const auto search = [](const Sight& sight) -> const Crop& { return sight.search; };
     return network.forward(stacked(sights, target_side, target), stacked(sights, search_side, search));
+  }
+
+  [[nodiscard]] static Tensor loss_of(const Tensor& boxes, const std::vector<Box>& detections, double diagonal,
+                                      const LinkOptions& options) {
+    const Tensor cost = box_costs(boxes, to_tensor(detections), diagonal);
+    const auto pairs = double(std::min(std::size_t(boxes.size(0)), detections.size()));
+    return pairs * transport_cost(cost, tracking::relaxed_marginals(options.epsilon, options.unmatched));
   }
 
   /// Where the targets are, as n×4 numbers.
