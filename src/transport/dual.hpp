@@ -19,6 +19,7 @@
 //   evaluate(v) -> ℓ, set_rows(u), column_log_sums(u)       with u, v relative to the base
 //   row_sums(), column_sums(), apply(q), apply_transposed(p)
 //   factor(inverse A₁, A₂, ridge) -> bool, solve(B)          S and its factor
+//   factor_lasts()                                          whether it still serves where the plan has moved a little
 #pragma once
 
 #include <fmt/format.h>
@@ -93,7 +94,7 @@ class DualSolver {
         ++now.newton_steps;
         stepped = newton_step(now, dual_);
         // Quadratic convergence: a step from here ends so near that its factor still serves at the end.
-        factor_is_near_ = stepped && before < 1e-3;
+        factor_is_near_ = stepped && before < 1e-3 && kernel_.factor_lasts();
       }
       if (!stepped) {
         column_step(now);
@@ -135,7 +136,7 @@ class DualSolver {
   // refinement takes it out again everywhere else.
   void factor_here(const DualOutcome& at) {
     if (!factor(std::max(1e-13, at.marginal_error))) (void)factor(1e-9);
-    factor_is_near_ = true;
+    factor_is_near_ = kernel_.factor_lasts();
   }
 
   /// Improves a solution of H [x; y] = [f; g] as long as that helps; whether little is left to improve.
