@@ -236,26 +236,39 @@ int exit_code_of(const Fit& fit) {
   return fit.status == Fit::Status::converged && believable ? 0 : 1;
 }
 
-/// What takes all rows into one memory has no place here.
-void require_pieces(const FitCommand& command) {
+/// What of the command takes all rows into one memory; empty: nothing, tables may come in pieces.
+std::string needs_memory(const FitCommand& command, const FitOptions& options) {
+  const auto model = make_model(command.method.model, !command.method.no_intercept);
   const EventFlags& events = command.tables.events;
   const bool uses_events =
       !events.transforms.empty() || events.compensate || !events.gates.empty() || events.equal_mass_gates > 0;
-  const std::pair<bool, const char*> given[] = {{!command.pairs.empty(), "--pairs"},
-                                                {!command.links.empty(), "--links"},
-                                                {!command.checkpoint.empty(), "--checkpoint"},
-                                                {!command.report.empty(), "--report"},
-                                                {!command.search.known.empty(), "--known"},
-                                                {!command.search.truth.empty(), "--truth"},
-                                                {command.search.paper_settings, "--paper-settings"},
-                                                {uses_events, "scales and gates of events"}};
+  const std::pair<bool, const char*> given[] = {
+      {command.tables.response.size() > 1, "several columns of --response"},
+      {!command.tables.groups.empty(), "--group"},
+      {!command.tables.weights.empty(), "--weights"},
+      {model->additive() == nullptr, "this --model"},
+      {!large::fits_in_pieces(options.method), "this --method"},
+      {options.backend == Backend::dense, "--backend dense"},
+      {options.optimizer == Optimizer::momentum || options.optimizer == Optimizer::adam, "this --optimizer"},
+      {options.rho1 >= 0 || options.rho2 >= 0, "--rho1 and --rho2"},
+      {options.bootstrap > 0, "--bootstrap"},
+      {!command.pairs.empty(), "--pairs"},
+      {!command.links.empty(), "--links"},
+      {!command.checkpoint.empty(), "--checkpoint"},
+      {!command.report.empty(), "--report"},
+      {!command.search.known.empty(), "--known"},
+      {!command.search.truth.empty(), "--truth"},
+      {command.search.paper_settings, "--paper-settings"},
+      {uses_events, "scales and gates of events"}};
   for (const auto& [present, name] : given) {
-    if (present) throw InvalidInput(fmt::format("{}: not with tables in pieces (--stream, or several processes)", name));
+    if (present) return name;
   }
+  return "";
 }
 
-int run_in_pieces(const FitCommand& command, FitOptions options, large::Team& team) {
-  require_pieces(command);
+int run_in_pieces(const FitCommand& command, FitOptions options, Team& team) {
+  const std::string obstacle = needs_memory(command, options);
+  if (!obstacle.empty()) throw InvalidInput(fmt::format("{}: not with tables in pieces (--stream)", obstacle));
   use_threads(options.threads);
   const auto model = make_model(command.method.model, !command.method.no_intercept);
   if (team.leads() && !command.out.empty()) require_writable(command.out);
@@ -282,25 +295,30 @@ int run_in_pieces(const FitCommand& command, FitOptions options, large::Team& te
   return exit_code_of(result);
 }
 
-int run_in_memory(const FitCommand& command, FitOptions options) {
+/// Every process of the team holds the tables; the first of them writes and says what came out.
+int run_in_memory(const FitCommand& command, FitOptions options, Team& team) {
   const auto model = make_model(command.method.model, !command.method.no_intercept);
   if (!command.search.known.empty() && !command.search.truth.empty()) {
     throw InvalidInput("--known and --truth both say which rows belong together; give one of them");
   }
   for (const std::string& path :
        {command.out, command.pairs, command.trace, command.links, command.report, command.checkpoint}) {
-    if (!path.empty()) require_writable(path);
+    if (!path.empty() && team.leads()) require_writable(path);
   }
   const auto truth = command.report_truth.empty() ? std::vector<KnownPair>{} : true_pairs(command.report_truth);
-  TablesAsProblem loaded = load(command.tables);
+  TableOptions tables = command.tables;
+  tables.quiet = tables.quiet || !team.leads();
+  TablesAsProblem loaded = load(tables);
+  options.team = &team;
   Problem& problem = loaded.problem;
   problem.known = command.search.truth.empty() ? known_pairs(command.search) : true_pairs(command.search.truth);
   const auto bound = model->bound_to(problem);
   require_estimable(problem, *bound);
   require_memory(problem, *bound, options);
   apply_to_model(command.search, problem, *bound, options);
-  options.progress = progress_bar(command.tables.quiet);
+  options.progress = progress_bar(tables.quiet);
   const Fit result = fit(problem, *model, options);
+  if (!team.leads()) return 0;
 
   const FitContext context = context_for(command, loaded.columns, *bound, options);
   const bool matched = !command.pairs.empty() || !command.report.empty();
@@ -315,9 +333,15 @@ int run_in_memory(const FitCommand& command, FitOptions options) {
 int run(const FitCommand& command) {
   const FitOptions options = to_options(command);
   require_meaning(*command.scratch_given, command.stream, "--stream");
-  const std::unique_ptr<large::Team> team = large::make_team();
-  if (!command.stream && team->size() == 1) return run_in_memory(command, options);
-  return together(*team, [&] { return run_in_pieces(command, options, *team); });
+  const std::unique_ptr<Team> team = make_team();
+  const std::string obstacle = needs_memory(command, options);
+  const bool in_memory = !command.stream && (team->size() == 1 || !obstacle.empty());
+  if (in_memory && team->size() > 1 && team->leads() && !command.tables.quiet) {
+    fmt::print(stderr, "unshuffle: note: {}: every process holds both tables, starts and plan are shared\n", obstacle);
+  }
+  return together(*team, [&] {
+    return in_memory ? run_in_memory(command, options, *team) : run_in_pieces(command, options, *team);
+  });
 }
 
 }  // namespace

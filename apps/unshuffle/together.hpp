@@ -7,14 +7,14 @@
 #include <new>
 
 #include "unshuffle/error.hpp"
-#include "unshuffle/large/team.hpp"
+#include "unshuffle/team.hpp"
 
 namespace unshuffle::app {
 
 /// work(); when it fails in one of several processes, the reason is printed there and all are ended: the others would
 /// wait for its answers forever.
 template <class Work>
-int together(large::Team& team, const Work& work) {
+int together(Team& team, const Work& work) {
   const auto end_all = [&](const char* message, int exit_code) {
     fmt::print(stderr, "unshuffle: error: process {} of {}: {}\n", team.rank() + 1, team.size(), message);
     std::fflush(stderr);

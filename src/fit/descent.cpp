@@ -37,6 +37,12 @@ Optimizer chosen_optimizer(const FitOptions& options, Backend backend, const Sta
   return backend == Backend::sorted && near && few ? Optimizer::trust_region : Optimizer::lbfgs;
 }
 
+EvaluatorOptions shared_evaluator_options(const FitOptions& options, const Problem& problem) {
+  EvaluatorOptions made = evaluator_options(options, problem);
+  made.team = options.team;
+  return made;
+}
+
 /// The objective in coordinates u, with everything it saw written down.
 class Descent {
  public:
@@ -48,7 +54,7 @@ class Descent {
         index_(index),
         tick_(tick),
         objective_(objective),
-        evaluator_(problem, bound, evaluator_options(options, problem)),
+        evaluator_(problem, bound, shared_evaluator_options(options, problem)),
         optimizer_(chosen_optimizer(options, evaluator_.backend(), start)),
         random_(options.seed, (1ULL << 42U) + std::uint64_t(index)) {
     coordinates_ = coordinates_for(start, problem, bound, options);

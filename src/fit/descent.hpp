@@ -44,7 +44,7 @@ using Tick = std::function<bool()>;
 using OuterObjective = std::function<Evaluation(const VectorRef& w, double epsilon, bool with_hessian)>;
 
 /// `options.epsilon` and `epsilon_start` are absolute here. Minimises `objective` where one is given, else what the
-/// evaluator computes.
+/// evaluator computes, which the processes of `options.team` share: then all of them descend from the same start.
 [[nodiscard]] Descended descend(const Problem& problem, const Model& bound, const FitOptions& options,
                                 const Start& start, int index, const Tick& tick,
                                 const OuterObjective& objective = {});

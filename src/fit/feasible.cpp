@@ -9,9 +9,9 @@
 #include "gradient/backend.hpp"
 #include "unshuffle/error.hpp"
 #include "unshuffle/fit/methods.hpp"
+#include "unshuffle/team.hpp"
 
 namespace unshuffle {
-namespace {
 
 double free_memory_bytes() {
   std::ifstream file("/proc/meminfo");
@@ -24,7 +24,14 @@ double free_memory_bytes() {
   return INFINITY;
 }
 
-}  // namespace
+double dense_bytes(const Problem& problem) {
+  double entries = 0;
+  for (const Block& block : blocks_of(problem)) {
+    entries += static_cast<double>(block.response_rows.size()) * static_cast<double>(block.feature_rows.size());
+  }
+  // Cost, plan and the workspace of a solve with its gradient: about six matrices of doubles.
+  return 6.0 * 8.0 * entries;
+}
 
 void require_estimable(const Problem& problem, const Model& bound) {
   require_enough_rows(problem, bound.parameters());
@@ -38,12 +45,10 @@ void require_memory(const Problem& problem, const Model& bound, const FitOptions
     return info.method == options.method && info.dense;
   });
   if (!dense_method && backend_for(problem, bound, options.backend) == Backend::sorted) return;
-  double entries = 0;
-  for (const Block& block : blocks_of(problem)) {
-    entries += static_cast<double>(block.response_rows.size()) * static_cast<double>(block.feature_rows.size());
-  }
-  // Cost, plan and the workspace of a solve with its gradient: about six matrices of doubles.
-  require_memory(6.0 * 8.0 * entries,
+  const bool plan_is_shared =
+      options.method == Method::robot || options.method == Method::robot_robust || options.method == Method::automatic;
+  const int processes = several(options.team) && plan_is_shared ? options.team->size() : 1;
+  require_memory(dense_bytes(problem) / processes,
                  fmt::format("{} × {} rows on the dense backend", problem.responses(), problem.features()),
                  "; use one response and an additive model (sorted backend) with a method that has no matrix of all "
                  "pairs, or groups with --group");

@@ -8,9 +8,11 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "message.hpp"
 #include "unshuffle/data/output_file.hpp"
 #include "unshuffle/data/table.hpp"
 #include "unshuffle/error.hpp"
+#include "unshuffle/team.hpp"
 #include "unshuffle/version.hpp"
 
 namespace unshuffle {
@@ -89,7 +91,9 @@ std::map<std::string, std::string> finished_work_in(const std::string& bytes, co
 }
 
 FinishedWork::FinishedWork(std::string path, const WorkKey& fit) : path_(std::move(path)), fit_(fit.text()) {
-  if (std::filesystem::exists(path_)) done_ = finished_work_in(read_file(path_), path_, fit_);
+  if (path_.empty() || !std::filesystem::exists(path_)) return;
+  done_ = finished_work_in(read_file(path_), path_, fit_);
+  for (const auto& [key, result] : done_) not_exchanged_.push_back(key);
 }
 
 void FinishedWork::complain_of_damage() const { refuse_damaged(path_); }
@@ -109,7 +113,28 @@ std::string FinishedWork::content() const {
 void FinishedWork::keep(const WorkKey& work, std::string result) {
   const std::lock_guard lock(mutex_);
   done_[work.text()] = std::move(result);
-  write_whole_file(path_, content());
+  not_exchanged_.push_back(work.text());
+  write();
+}
+
+void FinishedWork::write() const {
+  if (!path_.empty()) write_whole_file(path_, content());
+}
+
+void FinishedWork::exchange(Team& team) {
+  Message own;
+  for (const std::string& key : not_exchanged_) {
+    own.put(key);
+    own.put(done_.at(key));
+  }
+  not_exchanged_.clear();
+  Message all(team.gather_for_all(std::move(own.values())));
+  if (all.ended()) return;
+  while (!all.ended()) {
+    const std::string key = all.text();
+    done_[key] = all.text();
+  }
+  write();
 }
 
 WorkKey key_of_fit(const Problem& problem, const Model& model, const FitOptions& options) {

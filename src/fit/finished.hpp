@@ -1,7 +1,7 @@
 // Finished pieces of a long fit, kept in a file so that the same fit goes on from there after it was cut off.
 //
 // A piece of work is known by the numbers it started from. Whoever does one asks for it first and says when it is done;
-// nobody needs to know what else the fit consists of.
+// nobody needs to know what else the fit consists of. In the same way processes hand each other what they have done.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "fit/descent.hpp"
 #include "unshuffle/fit/fit.hpp"
@@ -31,7 +32,8 @@ class WorkKey {
 
 class FinishedWork {
  public:
-  /// Reads the file when there is one. Throws BadData when it is of another fit, or none of ours.
+  /// Reads the file when there is one; without a path nothing is read or written. Throws BadData when it is of another
+  /// fit, or none of ours.
   FinishedWork(std::string path, const WorkKey& fit);
 
   /// What keep() was given, in this run or an earlier one; from any thread.
@@ -40,13 +42,18 @@ class FinishedWork {
   void keep(const WorkKey& work, std::string result);
   [[noreturn]] void complain_of_damage() const;
 
+  /// Everyone's finished work goes to everyone.
+  void exchange(Team& team);
+
  private:
+  void write() const;
   [[nodiscard]] std::string content() const;
 
   std::string path_;
   std::string fit_;
   mutable std::mutex mutex_;
   std::map<std::string, std::string> done_;
+  std::vector<std::string> not_exchanged_;  // keys
 };
 
 /// The finished work of that fit in the bytes of a file. Throws BadData as the constructor does.

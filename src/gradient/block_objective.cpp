@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "unshuffle/team.hpp"
+
 namespace unshuffle {
 namespace {
 
@@ -36,6 +38,10 @@ double BlockRows::self_entropy() const {
 Matrix BlockRows::weighted(Matrix x) const {
   if (weights.size() == 0) return x / static_cast<double>(size());
   return weights.asDiagonal() * x;
+}
+
+Vector BlockRows::all_weights() const {
+  return weights.size() > 0 ? weights : Vector::Constant(size(), 1.0 / static_cast<double>(size()));
 }
 
 LineBlock::LineBlock(BlockRows responses, BlockRows features, const EvaluatorOptions& options)
@@ -111,17 +117,25 @@ double LineBlock::plan_entry(Index i, Index j) const {
   return weight(responses_, i) * weight(features_, j) * std::exp(u_[i] + v_[j] - cost_entry(i, j) / epsilon_);
 }
 
-DenseBlock::DenseBlock(BlockRows responses, BlockRows features, const EvaluatorOptions& options)
-    : responses_(std::move(responses)),
-      features_(std::move(features)),
-      options_(solver_options(options)),
-      solver_(options_),
-      cost_(responses_.size(), features_.size()) {}
+DenseBlock::DenseBlock(BlockRows responses, BlockRows features, const EvaluatorOptions& options, Team* team)
+    : responses_(std::move(responses)), features_(std::move(features)), options_(solver_options(options)) {
+  options_.team = team;
+  solver_.set_options(options_);
+}
+
+std::vector<Index> DenseBlock::held(Side side) const {
+  const std::vector<Index>& all = rows(side).rows;
+  const Side longer = responses_.size() >= features_.size() ? Side::response : Side::feature;
+  if (options_.team == nullptr || side != longer) return all;
+  const RowShare share = options_.team->share_of(static_cast<Index>(all.size()));
+  return {all.begin() + share.first, all.begin() + share.first + share.count};
+}
 
 BlockValue DenseBlock::solve(double epsilon, Objective objective) {
   options_.epsilon = epsilon;
   solver_.set_options(options_);
-  plan_ = solver_.solve(cost_, responses_.weights, features_.weights);
+  plan_ = options_.team == nullptr ? solver_.solve(cost_, responses_.weights, features_.weights)
+                                   : solver_.solve(cost_, responses_.all_weights(), features_.all_weights());
   BlockValue value;
   value.transport_cost = plan_.transport_cost;
   value.objective = objective == Objective::transport ? plan_.transport_cost
@@ -136,12 +150,8 @@ BlockValue DenseBlock::solve(double epsilon, Objective objective) {
 void DenseBlock::forget() { solver_ = transport::Solver(options_); }
 
 void DenseBlock::link(SoftLinks& links) {
-  auto weights = [](const BlockRows& rows) {
-    return rows.weights.size() > 0 ? rows.weights
-                                   : Vector::Constant(rows.size(), 1.0 / static_cast<double>(rows.size()));
-  };
-  set_mass(responses_, plan_.coupling.rowwise().sum().cwiseQuotient(weights(responses_)), links.response_mass);
-  set_mass(features_, plan_.coupling.colwise().sum().transpose().cwiseQuotient(weights(features_)), links.feature_mass);
+  set_mass(responses_, plan_.row_sums.cwiseQuotient(responses_.all_weights()), links.response_mass);
+  set_mass(features_, plan_.column_sums.cwiseQuotient(features_.all_weights()), links.feature_mass);
 }
 
 }  // namespace unshuffle

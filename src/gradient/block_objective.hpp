@@ -32,6 +32,8 @@ struct BlockRows {
   [[nodiscard]] double self_entropy() const;
   /// x multiplied by the rows' weights.
   [[nodiscard]] Matrix weighted(Matrix x) const;
+  /// The weights, equal ones too.
+  [[nodiscard]] Vector all_weights() const;
 };
 
 /// One output and an additive model: C_ij = (t_i - s_j)², never formed.
@@ -60,19 +62,22 @@ class LineBlock {
   double epsilon_ = 0;
 };
 
-/// Anything else: C is formed in full.
+/// Anything else: C is formed in full, by a team each process's share of it.
 class DenseBlock {
  public:
-  DenseBlock(BlockRows responses, BlockRows features, const EvaluatorOptions& options);
+  DenseBlock(BlockRows responses, BlockRows features, const EvaluatorOptions& options, Team* team);
 
+  /// The rows of cost(), or its columns: all of the block's, or this process's share of the longer side.
+  [[nodiscard]] std::vector<Index> held(Side side) const;
   /// The caller fills cost() first.
   BlockValue solve(double epsilon, Objective objective);
   [[nodiscard]] Matrix& cost() { return cost_; }
-  /// W = d objective / dC.
+  /// W = d objective / dC, of the pairs in cost().
   [[nodiscard]] Matrix plan_weights(Objective objective) { return solver_.weights(plan_, objective); }
   void forget();
 
   void link(SoftLinks& links);
+  /// Not with a team.
   [[nodiscard]] double plan_entry(Index i, Index j) const { return plan_.coupling(i, j); }
   [[nodiscard]] double cost_entry(Index i, Index j) const { return cost_(i, j); }
   [[nodiscard]] const BlockRows& rows(Side side) const { return side == Side::response ? responses_ : features_; }

@@ -2,12 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
 #include "gradient/backend.hpp"
 #include "gradient/block_objective.hpp"
 #include "gradient/costs.hpp"
+#include "gradient/owners.hpp"
+#include "message.hpp"
+#include "of_all.hpp"
 #include "transport/lapack.hpp"
 #include "unshuffle/error.hpp"
 
@@ -35,17 +39,22 @@ Vector taken_from(Vector& all, const BlockRows& block) {
   return all(block.rows);
 }
 
-/// The block's rows of a table.
-Matrix rows_from(const MatrixRef& table, const BlockRows& block) {
-  if (block.size() == table.rows()) return table;
-  return table(block.rows, Eigen::all);
+/// Those rows of a table, in ascending order.
+Matrix rows_from(const MatrixRef& table, const std::vector<Index>& rows) {
+  if (static_cast<Index>(rows.size()) == table.rows()) return table;
+  return table(rows, Eigen::all);
 }
+Matrix rows_from(const MatrixRef& table, const BlockRows& block) { return rows_from(table, block.rows); }
 
 void add_rows(const BlockRows& block, const Matrix& values, Matrix& table) {
   if (block.size() == table.rows())
     table += values;
   else
     table(block.rows, Eigen::all) += values;
+}
+
+void refuse_shared(const Team* team) {
+  if (team != nullptr) throw InvalidInput("a plan that several processes share cannot be asked for single entries");
 }
 
 }  // namespace
@@ -60,6 +69,9 @@ struct Evaluator::State {
   std::vector<double> shares;
   std::vector<LineBlock> line_blocks;
   std::vector<DenseBlock> dense_blocks;
+  Team* team = nullptr;               // none when there is only this process
+  std::vector<std::size_t> own;       // blocks that this process solves alone
+  std::vector<std::size_t> together;  // blocks that all processes solve together, one after the other
   std::vector<Index> block_of_response, place_of_response, block_of_feature, place_of_feature;
 
   [[nodiscard]] const AdditiveModel* additive() const { return model->additive(); }
@@ -71,9 +83,14 @@ struct Evaluator::State {
   }
 
   void split_into_blocks();
+  void share_out(const std::vector<BlockSize>& sizes);
+  /// work(b) for all blocks that this process has a part in.
+  template <class Work>
+  void for_blocks(const Work& work) const;
+  void exchange(std::vector<BlockValue>& values) const;
   [[nodiscard]] TwoTables tables_of(const DenseBlock& block) const {
-    return {rows_from(x, block.rows(Side::response)), rows_from(problem->y, block.rows(Side::response)),
-            rows_from(z, block.rows(Side::feature))};
+    const std::vector<Index> responses = block.held(Side::response), features = block.held(Side::feature);
+    return {rows_from(x, responses), rows_from(problem->y, responses), rows_from(z, features)};
   }
   void fill_cost(const DenseBlock& block, const VectorRef& w, Matrix& cost) const;
   void pull_back_dense(DenseBlock& block, double scale, const VectorRef& w, Vector& gradient) const;
@@ -84,7 +101,9 @@ struct Evaluator::State {
   std::vector<BlockValue> solve_dense(const VectorRef& w);
   std::vector<BlockValue> solve(const VectorRef& w) {
     resolve_epsilon(w);
-    return backend == Backend::sorted ? solve_line(w) : solve_dense(w);
+    std::vector<BlockValue> values = backend == Backend::sorted ? solve_line(w) : solve_dense(w);
+    exchange(values);
+    return values;
   }
   void differentiate_line(const VectorRef& w, bool with_hessian, Evaluation& evaluation);
   void differentiate_dense(const VectorRef& w, Evaluation& evaluation);
@@ -95,28 +114,74 @@ void Evaluator::State::split_into_blocks() {
   place_of_response = block_of_response;
   block_of_feature.assign(static_cast<std::size_t>(problem->features()), -1);
   place_of_feature = block_of_feature;
+  const auto enter = [](const BlockRows& block, Index number, std::vector<Index>& blocks, std::vector<Index>& places) {
+    for (Index k = 0; k < block.size(); ++k) {
+      const auto row = static_cast<std::size_t>(block.rows[static_cast<std::size_t>(k)]);
+      blocks[row] = number;
+      places[row] = k;
+    }
+  };
+  std::vector<std::pair<BlockRows, BlockRows>> found;
+  std::vector<BlockSize> sizes;
   for (const Block& block : blocks_of(*problem)) {
     BlockRows responses = rows_of(block.response_rows, problem->response_weights);
     BlockRows features = rows_of(block.feature_rows, problem->feature_weights);
     if (responses.size() == 0 || features.size() == 0) continue;
-    const auto number = static_cast<Index>(blocks());
-    for (Index k = 0; k < responses.size(); ++k) {
-      const auto row = static_cast<std::size_t>(responses.rows[static_cast<std::size_t>(k)]);
-      block_of_response[row] = number;
-      place_of_response[row] = k;
-    }
-    for (Index k = 0; k < features.size(); ++k) {
-      const auto row = static_cast<std::size_t>(features.rows[static_cast<std::size_t>(k)]);
-      block_of_feature[row] = number;
-      place_of_feature[row] = k;
-    }
+    enter(responses, static_cast<Index>(blocks()), block_of_response, place_of_response);
+    enter(features, static_cast<Index>(blocks()), block_of_feature, place_of_feature);
     shares.push_back(block.share);
+    sizes.push_back({responses.size(), features.size()});
+    found.emplace_back(std::move(responses), std::move(features));
+  }
+  if (blocks() == 0) throw BadData("no group key occurs in both tables, so no row can match any other");
+  share_out(sizes);
+  for (std::size_t b = 0; b < blocks(); ++b) {
+    auto& [responses, features] = found[b];
+    const bool shared = std::binary_search(together.begin(), together.end(), b);
     if (backend == Backend::sorted)
       line_blocks.emplace_back(std::move(responses), std::move(features), options);
     else
-      dense_blocks.emplace_back(std::move(responses), std::move(features), options);
+      dense_blocks.emplace_back(std::move(responses), std::move(features), options, shared ? team : nullptr);
   }
-  if (blocks() == 0) throw BadData("no group key occurs in both tables, so no row can match any other");
+}
+
+void Evaluator::State::share_out(const std::vector<BlockSize>& sizes) {
+  const std::vector<int> owners = owners_of(sizes, team == nullptr ? 1 : team->size(), backend == Backend::dense);
+  const int rank = team == nullptr ? 0 : team->rank();
+  for (std::size_t b = 0; b < sizes.size(); ++b) {
+    if (owners[b] == rank) own.push_back(b);
+    if (owners[b] == everyone) together.push_back(b);
+  }
+}
+
+template <class Work>
+void Evaluator::State::for_blocks(const Work& work) const {
+  for (const std::size_t b : together) work(b);
+#pragma omp parallel for schedule(dynamic) if (own.size() > 1)
+  for (std::size_t k = 0; k < own.size(); ++k) work(own[k]);
+}
+
+void Evaluator::State::exchange(std::vector<BlockValue>& values) const {
+  if (team == nullptr) return;
+  Message said;
+  for (const std::size_t b : own) {
+    const BlockValue& value = values[b];
+    for (const double number : {double(b), value.objective, value.transport_cost, value.marginal_error,
+                                value.compression_error, double(value.iterations), double(value.converged)})
+      said.put(number);
+    said.put(value.message);
+  }
+  Message all(team->gather_for_all(std::move(said.values())));
+  while (!all.ended()) {
+    BlockValue& value = values[static_cast<std::size_t>(all.number())];
+    value.objective = all.number();
+    value.transport_cost = all.number();
+    value.marginal_error = all.number();
+    value.compression_error = all.number();
+    value.iterations = static_cast<int>(all.number());
+    value.converged = all.number() > 0;
+    value.message = all.text();
+  }
 }
 
 void Evaluator::State::fill_cost(const DenseBlock& block, const VectorRef& w, Matrix& cost) const {
@@ -139,11 +204,13 @@ double Evaluator::State::largest_cost(const VectorRef& w) {
     }
     return largest;
   }
-  for (DenseBlock& block : dense_blocks) {
-    fill_cost(block, w, block.cost());
-    largest = std::max(largest, block.cost().maxCoeff());
+  for (const auto& blocks_here : {together, own}) {
+    for (const std::size_t b : blocks_here) {
+      fill_cost(dense_blocks[b], w, dense_blocks[b].cost());
+      largest = std::max(largest, dense_blocks[b].cost().maxCoeff());
+    }
   }
-  return largest;
+  return largest_of_all(team, largest);
 }
 
 void Evaluator::State::resolve_epsilon(const VectorRef& w) {
@@ -158,22 +225,20 @@ std::vector<BlockValue> Evaluator::State::solve_line(const VectorRef& w) {
   if (has_response_parameters()) t -= sum.part(Side::response, x, w).col(0);
   Vector s = sum.part(Side::feature, z, w).col(0);
   std::vector<BlockValue> values(blocks());
-#pragma omp parallel for schedule(dynamic) if (blocks() > 1)
-  for (std::size_t b = 0; b < blocks(); ++b) {
+  for_blocks([&](std::size_t b) {
     LineBlock& block = line_blocks[b];
     values[b] = block.solve(taken_from(t, block.rows(Side::response)), taken_from(s, block.rows(Side::feature)),
                             epsilon, options.objective);
-  }
+  });
   return values;
 }
 
 std::vector<BlockValue> Evaluator::State::solve_dense(const VectorRef& w) {
   std::vector<BlockValue> values(blocks());
-#pragma omp parallel for schedule(dynamic) if (blocks() > 1)
-  for (std::size_t b = 0; b < blocks(); ++b) {
+  for_blocks([&](std::size_t b) {
     fill_cost(dense_blocks[b], w, dense_blocks[b].cost());
     values[b] = dense_blocks[b].solve(epsilon, options.objective);
-  }
+  });
   return values;
 }
 
@@ -187,8 +252,7 @@ void Evaluator::State::differentiate_line(const VectorRef& w, bool with_hessian,
     t_jacobian = -sum.jacobian_part(Side::response, x, w);
     s_jacobian = sum.jacobian_part(Side::feature, z, w);
   }
-#pragma omp parallel for schedule(dynamic) if (blocks() > 1)
-  for (std::size_t b = 0; b < blocks(); ++b) {
+  for_blocks([&](std::size_t b) {
     LineBlock& block = line_blocks[b];
     const double scale = rows() * shares[b];
     if (has_response_parameters())
@@ -197,23 +261,25 @@ void Evaluator::State::differentiate_line(const VectorRef& w, bool with_hessian,
     if (with_hessian)
       hessians[b] = scale * block.hessian(rows_from(t_jacobian, block.rows(Side::response)),
                                           rows_from(s_jacobian, block.rows(Side::feature)), options.objective);
-  }
+  });
   evaluation.gradient = Vector::Zero(p);
   if (has_response_parameters()) sum.pull_back_part(Side::response, x, w, -on_t, evaluation.gradient);
   sum.pull_back_part(Side::feature, z, w, on_s, evaluation.gradient);
+  evaluation.gradient = sum_of_all(team, std::move(evaluation.gradient));
   if (!with_hessian) return;
   evaluation.hessian = Matrix::Zero(p, p);
-  for (const Matrix& hessian : hessians) evaluation.hessian += hessian;
+  for (const std::size_t b : own) evaluation.hessian += hessians[b];
   if (has_response_parameters()) sum.add_curvature_part(Side::response, x, w, -on_t.col(0), evaluation.hessian);
   sum.add_curvature_part(Side::feature, z, w, on_s.col(0), evaluation.hessian);
+  evaluation.hessian = sum_of_all(team, std::move(evaluation.hessian));
 }
 
 void Evaluator::State::differentiate_dense(const VectorRef& w, Evaluation& evaluation) {
   std::vector<Vector> gradients(blocks(), Vector::Zero(model->parameters()));
-#pragma omp parallel for schedule(dynamic) if (blocks() > 1)
-  for (std::size_t b = 0; b < blocks(); ++b) pull_back_dense(dense_blocks[b], rows() * shares[b], w, gradients[b]);
+  for_blocks([&](std::size_t b) { pull_back_dense(dense_blocks[b], rows() * shares[b], w, gradients[b]); });
   evaluation.gradient = Vector::Zero(model->parameters());
   for (const Vector& gradient : gradients) evaluation.gradient += gradient;
+  evaluation.gradient = sum_of_all(team, std::move(evaluation.gradient));
 }
 
 Evaluator::Evaluator(const Problem& problem, const Model& model, EvaluatorOptions options)
@@ -224,6 +290,7 @@ Evaluator::Evaluator(const Problem& problem, const Model& model, EvaluatorOption
   state.options = std::move(options);
   if (!(state.options.epsilon.value > 0) || !std::isfinite(state.options.epsilon.value))
     throw InvalidInput(fmt::format("epsilon = {} must be finite and > 0", state.options.epsilon.value));
+  if (several(state.options.team)) state.team = state.options.team;
   state.backend = backend_for(problem, model, state.options.backend);
   transport::lapack::use_one_thread();
   state.x = model.basis(Side::response, problem.x);
@@ -274,13 +341,21 @@ SoftLinks Evaluator::links(const VectorRef& w) {
   State& state = *state_;
   (void)state.solve(w);
   SoftLinks links{Vector::Zero(state.problem->responses()), Vector::Zero(state.problem->features())};
-  for (LineBlock& block : state.line_blocks) block.link(links);
-  for (DenseBlock& block : state.dense_blocks) block.link(links);
-  return links;
+  const auto link = [&](std::size_t b) {
+    state.backend == Backend::sorted ? state.line_blocks[b].link(links) : state.dense_blocks[b].link(links);
+  };
+  for (const std::size_t b : state.own) link(b);
+  if (state.team == nullptr) return links;
+  if (state.team->leads()) {
+    for (const std::size_t b : state.together) link(b);
+  }
+  return {sum_of_all(state.team, std::move(links.response_mass)), sum_of_all(state.team, std::move(links.feature_mass)),
+          largest_of_all(state.team, links.measured_error)};
 }
 
 double Evaluator::plan_entry(Index response_row, Index feature_row) const {
   const State& state = *state_;
+  refuse_shared(state.team);
   const Index block = state.block_of_response[static_cast<std::size_t>(response_row)];
   if (block < 0 || block != state.block_of_feature[static_cast<std::size_t>(feature_row)]) return 0;
   const Index i = state.place_of_response[static_cast<std::size_t>(response_row)];
@@ -292,6 +367,7 @@ double Evaluator::plan_entry(Index response_row, Index feature_row) const {
 
 double Evaluator::cost_entry(Index response_row, Index feature_row) const {
   const State& state = *state_;
+  refuse_shared(state.team);
   const Index block = state.block_of_response[static_cast<std::size_t>(response_row)];
   if (block < 0 || block != state.block_of_feature[static_cast<std::size_t>(feature_row)])
     return std::numeric_limits<double>::infinity();

@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "fit/finished.hpp"
-#include "in_parallel.hpp"
+#include "fit/share_work.hpp"
 
 namespace unshuffle {
 
@@ -54,8 +53,8 @@ Vector spread_of_refits(const FitOptions& options, const std::function<Vector(in
   std::vector<Vector> found(static_cast<std::size_t>(samples));
   for (int done = 0; done < samples; done += round) {
     if (options.progress && !options.progress(done, samples)) return {};
-    in_parallel(std::size_t(std::min(round, samples - done)),
-                [&](std::size_t k) { found[std::size_t(done) + k] = refit_once(options, refit, done + int(k)); });
+    share_work(options, std::size_t(std::min(round, samples - done)),
+               [&](std::size_t k) { found[std::size_t(done) + k] = refit_once(options, refit, done + int(k)); });
   }
   if (options.progress) (void)options.progress(samples, samples);
   Vector mean = Vector::Zero(found.front().size());

@@ -8,8 +8,8 @@
 #include <tuple>
 
 #include "fit/batch.hpp"
-#include "fit/finished.hpp"
 #include "fit/linked.hpp"
+#include "fit/share_work.hpp"
 #include "fit/starts.hpp"
 #include "gradient/backend.hpp"
 #include "in_parallel.hpp"
@@ -267,7 +267,7 @@ class Search {
       }
       return !stop;
     };
-    in_parallel(starts.size(), [&](std::size_t k) {
+    share_work(options_, starts.size(), [&](std::size_t k) {
       if (stop && k > 0) return;  // without a single evaluation, it is as good as nothing
       const Optimum& from = starts[k].optimum;
       WorkKey key("refined");

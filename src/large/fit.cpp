@@ -22,10 +22,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 void require_supported(const LargeTables& tables, const FitOptions& options) {
-  const bool known = options.method == Method::robot || options.method == Method::robot_robust ||
-                     options.method == Method::entropic || options.method == Method::mixture ||
-                     options.method == Method::automatic;
-  if (!known)
+  if (!fits_in_pieces(options.method))
     throw InvalidInput(fmt::format("tables in pieces can be fitted by auto, mixture, entropic, robot and robot-robust; "
                                    "not by {}",
                                    name_of(options.method)));
@@ -37,11 +34,11 @@ void require_supported(const LargeTables& tables, const FitOptions& options) {
   if (!tables.sample.known.empty()) throw InvalidInput("tables in pieces can have no known pairs");
 }
 
-/// The fit of the sample made one of all rows.
-class Leader {
+/// The fit of the sample, which all processes find together, made one of all rows by the one that leads.
+class FitOfAll {
  public:
-  Leader(const LargeTables& tables, const Model& model, const Model& bound, const FitOptions& options,
-         SharedPasses& passes)
+  FitOfAll(const LargeTables& tables, const Model& model, const Model& bound, const FitOptions& options,
+           SharedPasses& passes)
       : tables_(tables),
         model_(model),
         rows_{&tables.responses, &tables.features, tables.response_rows, tables.feature_rows},
@@ -50,13 +47,35 @@ class Leader {
         options_(options),
         passes_(passes) {}
 
+  // The sample finds the valley and, for the likelihood, the noise; what is left is to go down to its floor. A
+  // consensus of rows in order comes with its own uncertainty, within which the descent stays; it needs no fit first.
+  void fit_sample(Team& team) {
+    if (!likelihood() && options_.row_hint) {
+      from_ = make_starts(sample_, bound_, options_).front();
+      if (from_.covariance.size() > 0) {
+        fit_.method = options_.method;
+        fit_.model = model_.name();
+        fit_.objective_kind = options_.objective;
+        fit_.backend = Backend::sorted;
+        fit_.names = bound_.parameter_names();
+        fit_.seed = options_.seed;
+        fit_.std_error_note = Estimate{}.std_error_note;
+        return;
+      }
+    }
+    FitOptions on_sample = options_;
+    on_sample.progress = {};
+    on_sample.team = &team;
+    fit_ = fit(tables_.sample, model_, on_sample);
+    from_ = {"sample", fit_.parameters, {}, 0};
+  }
+
   Fit run() {
-    const Start from = fit_sample();
     // Rows in order tell the links: the sample's fit found a probability for each.
     if (fit_.link_probabilities.size() > 0)
       all_rows_in_order();
     else
-      all_links(from);
+      all_links();
     fit_.responses = static_cast<Index>(tables_.response_rows);
     fit_.features = static_cast<Index>(tables_.feature_rows);
     return std::move(fit_);
@@ -73,33 +92,11 @@ class Leader {
     return {passes_, rows_, sample_.x.cols() > 0, made};
   }
 
-  // The sample finds the valley and, for the likelihood, the noise; what is left is to go down to its floor. A
-  // consensus of rows in order comes with its own uncertainty, within which the descent stays; it needs no fit first.
-  [[nodiscard]] Start fit_sample() {
-    if (!likelihood() && options_.row_hint) {
-      Start first = make_starts(sample_, bound_, options_).front();
-      if (first.covariance.size() > 0) {
-        fit_.method = options_.method;
-        fit_.model = model_.name();
-        fit_.objective_kind = options_.objective;
-        fit_.backend = Backend::sorted;
-        fit_.names = bound_.parameter_names();
-        fit_.seed = options_.seed;
-        fit_.std_error_note = Estimate{}.std_error_note;
-        return first;
-      }
-    }
-    FitOptions on_sample = options_;
-    on_sample.progress = {};
-    fit_ = fit(tables_.sample, model_, on_sample);
-    return {"sample", fit_.parameters, {}, 0};
-  }
-
-  void all_links(const Start& from) {
+  void all_links() {
     FitOptions options = options_;
     options.objective = likelihood() ? Objective::entropic : options_.objective;
     LargeObjective all = objective(options.objective);
-    const double largest_cost = all.largest_cost(from.parameters);
+    const double largest_cost = all.largest_cost(from_.parameters);
     if (likelihood()) {
       options.epsilon = {.value = fit_.epsilon, .relative = false};
     } else if (options.epsilon.relative) {
@@ -119,7 +116,7 @@ class Leader {
     int done = 0;
     const int most = iteration_limit(options);
     const Tick tick = [&] { return !options_.progress || options_.progress(++done, most); };
-    const Descended found = descend(sample_, bound_, options, from, 0, tick, per_sample);
+    const Descended found = descend(sample_, bound_, options, from_, 0, tick, per_sample);
     if (options_.progress) (void)options_.progress(most, most);
     finish(all, found, options.epsilon.value, largest_cost);
     if (likelihood() && fit_.std_errors.size() > 0) {
@@ -238,10 +235,16 @@ class Leader {
   const Model& bound_;
   const FitOptions& options_;
   SharedPasses& passes_;
+  Start from_;
   Fit fit_;
 };
 
 }  // namespace
+
+bool fits_in_pieces(Method method) {
+  return method == Method::robot || method == Method::robot_robust || method == Method::entropic ||
+         method == Method::mixture || method == Method::automatic;
+}
 
 Fit fit_large(const LargeTables& tables, const Model& model, const FitOptions& options, Team& team) {
   const auto begin = Clock::now();
@@ -250,12 +253,14 @@ Fit fit_large(const LargeTables& tables, const Model& model, const FitOptions& o
   const LargeRows rows{&tables.responses, &tables.features, tables.response_rows, tables.feature_rows};
   const Passes own(rows, *bound);
   SharedPasses passes(own, team);
+  FitOfAll work(tables, model, *bound, options, passes);
+  work.fit_sample(team);
   if (!team.leads()) {
     passes.serve();
     return {};
   }
   const double before = team.bytes_moved();
-  Fit made = Leader(tables, model, *bound, options, passes).run();
+  Fit made = work.run();
   passes.finish();
   made.processes = team.size();
   made.passes = passes.passes();

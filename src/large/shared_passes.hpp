@@ -1,9 +1,9 @@
 // Passes over the rows of all processes. The leader calls them; the others serve() until it is done.
 #pragma once
 
-#include "large/message.hpp"
 #include "large/passes.hpp"
-#include "unshuffle/large/team.hpp"
+#include "message.hpp"
+#include "unshuffle/team.hpp"
 
 namespace unshuffle::large {
 

@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "fit/descent.hpp"
-#include "fit/finished.hpp"
-#include "in_parallel.hpp"
+#include "fit/share_work.hpp"
 #include "methods/method.hpp"
 
 namespace unshuffle {
@@ -20,11 +19,14 @@ namespace unshuffle {
 [[nodiscard]] std::optional<std::string> packed(const Descended& result);
 [[nodiscard]] Descended unpacked(const std::string& text);
 
+/// What the processes of a team share: the starts, each process working alone, or what every start has to compute.
+enum class Shared { starts, work_of_a_start };
+
 /// work(k, tick) for every start, on as many threads as there are; the first start runs even when progress says stop.
 /// A start that ends before `ticks_each` counts as if it had used them up.
 template <class Work>
 std::vector<Descended> for_each_start(const std::vector<Start>& starts, double ticks_each, const FitOptions& options,
-                                      const Work& work) {
+                                      const Work& work, Shared shared = Shared::starts) {
   const double total = ticks_each * double(starts.size());
   std::vector<Descended> results(starts.size());
   std::atomic<bool> stop{false};
@@ -34,7 +36,7 @@ std::vector<Descended> for_each_start(const std::vector<Start>& starts, double t
     if (omp_get_thread_num() == 0 && options.progress && !options.progress(std::min(now, total), total)) stop = true;
     return !stop;
   };
-  in_parallel(results.size(), [&](std::size_t k) {
+  const auto run = [&](std::size_t k) {
     double left = ticks_each;
     const Tick tick = [&] {
       const double step = std::min(1.0, left);
@@ -47,7 +49,11 @@ std::vector<Descended> for_each_start(const std::vector<Start>& starts, double t
       results[k] = finished_or(options, key, [&] { return work(int(k), tick); }, packed, unpacked);
     }
     (void)advance(left);
-  });
+  };
+  if (shared == Shared::starts)
+    share_work(options, starts.size(), run);
+  else  // all processes at the same start at the same time
+    for (std::size_t k = 0; k < starts.size(); ++k) run(k);
   if (options.progress) (void)options.progress(total, total);
   return results;
 }

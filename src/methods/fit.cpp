@@ -11,6 +11,7 @@
 #include "fit/peak_memory.hpp"
 #include "methods/method.hpp"
 #include "unshuffle/error.hpp"
+#include "unshuffle/team.hpp"
 
 namespace unshuffle {
 
@@ -76,7 +77,9 @@ Fit assemble(const MethodInput& input, Estimate estimate) {
   Fit made;
   FitOptions options = input.options;
   if (estimate.epsilon > 0) options.epsilon = {.value = estimate.epsilon, .relative = false};
-  Evaluator evaluator(input.problem, input.bound, evaluator_options(options, input.problem));
+  EvaluatorOptions shared = evaluator_options(options, input.problem);
+  shared.team = options.team;
+  Evaluator evaluator(input.problem, input.bound, shared);
   const Vector& w = estimate.candidates.front().parameters;
   const Evaluation last = evaluator.evaluate(w);
   made.status = status_of(last, estimate);
@@ -113,6 +116,24 @@ Fit assemble(const MethodInput& input, Estimate estimate) {
   return made;
 }
 
+/// The options that methods see: with the work that is finished, and in a team only what the leader was told to say.
+FitOptions with_finished_work(const Problem& problem, const Model& bound, const FitOptions& options) {
+  FitOptions made = options;
+  const bool leads = options.team == nullptr || options.team->leads();
+  if (several(options.team)) {
+    made.progress = {};
+    if (leads && options.progress)
+      made.progress = [say = options.progress](double done, double total) {
+        (void)say(done, total);
+        return true;
+      };
+  }
+  if (options.checkpoint.empty() && !several(options.team)) return made;
+  made.finished = std::make_shared<FinishedWork>(leads ? options.checkpoint : "", key_of_fit(problem, bound, options));
+  if (several(options.team)) made.finished->exchange(*options.team);  // what the leader's file holds
+  return made;
+}
+
 }  // namespace
 
 Fit fit(const Problem& given, const Model& model, const FitOptions& options) {
@@ -123,15 +144,18 @@ Fit fit(const Problem& given, const Model& model, const FitOptions& options) {
   const auto bound = model.bound_to(problem);
   require_enough_rows(problem, *bound);
 
-  FitOptions kept = options;
-  if (!options.checkpoint.empty())
-    kept.finished = std::make_shared<FinishedWork>(options.checkpoint, key_of_fit(problem, *bound, options));
+  const double moved_before = options.team == nullptr ? 0 : options.team->bytes_moved();
+  const FitOptions kept = with_finished_work(problem, *bound, options);
   const MethodInput input{problem, *bound, kept};
   Fit best = assemble(input, entry_of(options.method).estimate(input));
   best.method = options.method;
   best.model = model.name();
   best.objective_kind = options.objective;
   best.seed = options.seed;
+  if (several(options.team)) {
+    best.processes = options.team->size();
+    best.bytes_per_evaluation = (options.team->bytes_moved() - moved_before) / std::max(1, best.evaluations);
+  }
   best.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   best.peak_memory_mb = peak_memory_mb();
   return best;

@@ -3,6 +3,7 @@
 #include "gradient/costs.hpp"
 #include "methods/each_start.hpp"
 #include "unshuffle/error.hpp"
+#include "unshuffle/fit/feasible.hpp"
 #include "unshuffle/gradient/unrolled.hpp"
 
 namespace unshuffle {
@@ -13,7 +14,9 @@ namespace {
 /// all starts minimise the same function.
 FitOptions with_absolute_epsilon(const MethodInput& input, const Start& first, double& largest_cost) {
   FitOptions options = input.options;
-  const Evaluator probe(input.problem, input.bound, evaluator_options(options, input.problem));
+  EvaluatorOptions shared = evaluator_options(options, input.problem);
+  shared.team = options.team;
+  const Evaluator probe(input.problem, input.bound, shared);
   largest_cost = probe.largest_cost(first.parameters);
   if (!options.epsilon.relative) return options;
   const double unit = largest_cost > 0 ? largest_cost : 1.0;
@@ -22,18 +25,33 @@ FitOptions with_absolute_epsilon(const MethodInput& input, const Start& first, d
   return options;
 }
 
+/// Processes that each follow starts of their own need not wait for each other, but need memory for a plan each, and
+/// starts enough for all. A plan on the line of one group is always computed by one process.
+Shared shared_by_team(const MethodInput& input, std::size_t starts) {
+  Team* team = input.options.team;
+  if (!several(team)) return Shared::starts;
+  const bool on_a_line = backend_for(input.problem, input.bound, input.options.backend) == Backend::sorted;
+  if (on_a_line && blocks_of(input.problem).size() == 1) return Shared::starts;
+  const auto processes = static_cast<std::size_t>(team->size());
+  const std::size_t at_once = std::min<std::size_t>(starts, processes * std::size_t(omp_get_max_threads()));
+  const bool room = on_a_line || double(at_once) * dense_bytes(input.problem) <= free_memory_bytes();
+  std::vector<double> leader_says{starts >= processes && room ? 1.0 : 0.0};
+  team->broadcast(leader_says);  // memory may look different to each
+  return leader_says.front() > 0 ? Shared::starts : Shared::work_of_a_start;
+}
+
 /// Descents on `objective`; an empty one stands for the exact evaluator.
 Estimate descend_from_all(const MethodInput& input, const OuterObjective& objective) {
   const std::vector<Start> starts = make_starts(input.problem, input.bound, input.options);
   double largest_cost = 0;
   const FitOptions resolved = with_absolute_epsilon(input, starts.front(), largest_cost);
-  Estimate estimate =
-      best_of(for_each_start(starts, iteration_limit(resolved), resolved,
-                             [&](int k, const Tick& tick) {
-                               const Start& start = starts[std::size_t(k)];
-                               return descend(input.problem, input.bound, resolved, start, k, tick, objective);
-                             }),
-              starts);
+  const Shared shared = shared_by_team(input, starts.size());
+  FitOptions of_a_start = resolved;
+  if (shared == Shared::starts) of_a_start.team = nullptr;
+  const auto work = [&](int k, const Tick& tick) {
+    return descend(input.problem, input.bound, of_a_start, starts[std::size_t(k)], k, tick, objective);
+  };
+  Estimate estimate = best_of(for_each_start(starts, iteration_limit(resolved), resolved, work, shared), starts);
   estimate.objective_name = input.options.objective == Objective::entropic ? "entropic" : "transport";
   estimate.solves_transport = true;
   estimate.epsilon = resolved.epsilon.value;

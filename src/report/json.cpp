@@ -93,6 +93,8 @@ Json body_of(const Fit& fit) {
     out["pieces"] = {
         {"processes", fit.processes}, {"passes", fit.passes}, {"bytes_per_evaluation", fit.bytes_per_evaluation}};
   }
+  if (fit.passes == 0 && fit.processes > 1)
+    out["team"] = {{"processes", fit.processes}, {"bytes_per_evaluation", fit.bytes_per_evaluation}};
   out["seed"] = fit.seed;
   out["version"] = version;
   return out;

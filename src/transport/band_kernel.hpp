@@ -35,6 +35,7 @@ class BandKernel {
 
   bool factor(const Vector& inverse_a1, const Vector& a2, double ridge);
   void solve(Matrix& b) const;
+  [[nodiscard]] static bool factor_lasts() { return true; }
 
   /// Σ Γ d and Σ Γ d² over the partners of every row and of every column, d = t - s.
   struct DistanceSums {

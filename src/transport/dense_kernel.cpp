@@ -4,6 +4,8 @@
 #include <cmath>
 #include <vector>
 
+#include "of_all.hpp"
+#include "transport/conjugate_gradients.hpp"
 #include "transport/lapack.hpp"
 
 namespace unshuffle::transport {
@@ -16,13 +18,15 @@ constexpr Index tile = 192;
 
 }  // namespace
 
-DenseKernel::DenseKernel(const MatrixRef& cost, Vector row_weights, Vector column_weights, double epsilon)
+DenseKernel::DenseKernel(const MatrixRef& cost, Vector row_weights, Vector column_weights, double epsilon, Team* team)
     : cost_(cost),
       row_weights_(std::move(row_weights)),
       column_weights_(std::move(column_weights)),
+      team_(team),
+      own_(several(team) ? team->share_of(row_weights_.size()) : RowShare{0, row_weights_.size()}),
       epsilon_(epsilon),
       inverse_epsilon_(1 / epsilon),
-      row_base_(Vector::Zero(cost.rows())),
+      row_base_(Vector::Zero(row_weights_.size())),
       column_base_(Vector::Zero(cost.cols())),
       plan_(cost.rows(), cost.cols()),
       shifts_(cost.rows()) {}
@@ -46,17 +50,16 @@ void DenseKernel::set_epsilon(double epsilon) {
   inverse_epsilon_ = 1 / epsilon;
 }
 
-/// body(first row, number of rows) for all blocks of rows, in parallel when there is enough to do.
+/// body(first row, number of rows) for all blocks of this process's rows, in parallel when there is enough to do.
 template <class Body>
 void DenseKernel::for_row_blocks(Body body) const {
-  const Index blocks = (rows() + block_rows - 1) / block_rows;
+  const Index blocks = (own_.count + block_rows - 1) / block_rows;
 #pragma omp parallel for schedule(static) if (cost_.size() > 50000)
-  for (Index b = 0; b < blocks; ++b)
-    body(b * block_rows, std::min(block_rows, rows() - b * block_rows));
+  for (Index b = 0; b < blocks; ++b) body(b * block_rows, std::min(block_rows, own_.count - b * block_rows));
 }
 
 Vector DenseKernel::evaluate(const VectorRef& v) {
-  Vector log_sums(rows());
+  Vector log_sums(own_.count);
   for_row_blocks([&](Index first, Index count) {
     Eigen::ArrayXd largest = Eigen::ArrayXd::Constant(count, -std::numeric_limits<double>::infinity());
     for (Index j = 0; j < cols(); ++j) {
@@ -74,40 +77,63 @@ Vector DenseKernel::evaluate(const VectorRef& v) {
     shifts_.segment(first, count) = largest;
     log_sums.segment(first, count) = largest + sum.log();
   });
-  return log_sums;
+  return rows_of_all(team_, std::move(log_sums));
 }
 
-void DenseKernel::set_rows(const VectorRef& u) {
-  row_sums_ = Vector::Zero(rows());
-  const Index blocks = (rows() + block_rows - 1) / block_rows;
+void DenseKernel::set_rows(const Vector& u) {
+  Vector row_sums = Vector::Zero(own_.count);
+  const Index blocks = (own_.count + block_rows - 1) / block_rows;
   Matrix partial = Matrix::Zero(cols(), blocks);
   for_row_blocks([&](Index first, Index count) {
-    const Eigen::ArrayXd scale = row_weights_.segment(first, count).array() *
-                                 (u.segment(first, count) + shifts_.segment(first, count)).array().exp();
+    const Eigen::ArrayXd scale =
+        own(row_weights_, first, count) * (own(u, first, count) + shifts_.segment(first, count).array()).exp();
     for (Index j = 0; j < cols(); ++j) {
       auto entry = plan_.col(j).segment(first, count).array();
       entry *= scale;
-      row_sums_.segment(first, count).array() += entry;
+      row_sums.segment(first, count).array() += entry;
       partial(j, first / block_rows) = entry.sum();
     }
   });
-  column_sums_ = partial.rowwise().sum();
+  row_sums_ = rows_of_all(team_, std::move(row_sums));
+  column_sums_ = sum_of_all(team_, Vector(partial.rowwise().sum()));
 }
 
-Vector DenseKernel::column_log_sums(const VectorRef& u) const {
-  Vector log_sums(cols());
+Vector DenseKernel::column_log_sums(const Vector& u) const {
+  const double none = -std::numeric_limits<double>::infinity();
+  const auto weights = own(row_weights_, 0, own_.count);
+  Eigen::ArrayXd largest(cols()), sums(cols());
 #pragma omp parallel for schedule(static) if (cost_.size() > 50000)
   for (Index j = 0; j < cols(); ++j) {
-    const Eigen::ArrayXd entry = (row_weights_.array() > 0)
-                                     .select(reduced_cost(j, 0, rows()) + u.array(),
-                                             -std::numeric_limits<double>::infinity());
-    const double largest = entry.maxCoeff();
-    log_sums[j] = largest + std::log(((entry - largest).exp() * row_weights_.array()).sum());
+    const Eigen::ArrayXd entry = (weights > 0).select(reduced_cost(j, 0, own_.count) + own(u, 0, own_.count), none);
+    largest[j] = entry.maxCoeff();
+    sums[j] = largest[j] > none ? ((entry - largest[j]).exp() * weights).sum() : 0;
   }
-  return log_sums;
+  const Eigen::ArrayXd largest_here = largest;
+  largest = largest_of_all(team_, std::move(largest));
+  if (shared()) sums = sum_of_all(team_, Eigen::ArrayXd(sums * (largest_here - largest).exp()));
+  return largest + sums.log();
+}
+
+Matrix DenseKernel::apply(const Matrix& q) const { return rows_of_all(team_, Matrix(plan_ * q)); }
+
+Matrix DenseKernel::apply_transposed(const Matrix& p) const {
+  return sum_of_all(team_, Matrix(plan_.transpose() * p.middleRows(own_.first, own_.count)));
+}
+
+Vector DenseKernel::schur_product(const Vector& y) const {
+  const Vector by_row = own(inverse_a1_, 0, own_.count) * (plan_ * y).array();
+  return a2_.cwiseProduct(y) - sum_of_all(team_, Vector(plan_.transpose() * by_row));
 }
 
 bool DenseKernel::factor(const Vector& inverse_a1, const Vector& a2, double ridge) {
+  const Vector diagonal = (a2.array() > 0).select(a2.array() * (1 + ridge), 1.0);
+  if (shared()) {
+    inverse_a1_ = inverse_a1;
+    a2_ = diagonal;
+    nearly_schur_ = std::make_unique<SparseSchur>(plan_, own(row_sums_, 0, own_.count).matrix(),
+                                                  own(inverse_a1, 0, own_.count).matrix(), diagonal, team_);
+    return true;
+  }
   factor_.setZero(cols(), cols());
   // Entries this far below their row and column cannot be told from the ridge.
   constexpr double cutoff = 1e-15;
@@ -126,7 +152,7 @@ bool DenseKernel::factor(const Vector& inverse_a1, const Vector& a2, double ridg
     subtract_sparse(inverse_a1, cutoff);
   else
     subtract_dense(inverse_a1);
-  factor_.diagonal() += ((a2.array() > 0).select(a2.array() * (1 + ridge), 1.0)).matrix();
+  factor_.diagonal() += diagonal;
   return lapack::cholesky(factor_);
 }
 
@@ -159,32 +185,37 @@ void DenseKernel::subtract_dense(const Vector& inverse_a1) {
     }
 }
 
-void DenseKernel::solve(Matrix& b) const { lapack::cholesky_solve(factor_, b); }
+void DenseKernel::solve(Matrix& b) const {
+  if (!shared()) return lapack::cholesky_solve(factor_, b);
+  const auto times = [&](const Vector& y) { return schur_product(y); };
+  const auto approximately = [&](const Vector& r) { return nearly_schur_->solve(r); };
+  const Index most = 2 * cols() + 100;
+  for (Index k = 0; k < b.cols(); ++k) b.col(k) = conjugate_gradients(times, approximately, b.col(k), most);
+}
 
 void DenseKernel::entropy_sums(const Vector& u, const Vector& v, Vector& by_row, Vector& by_column) const {
-  by_row = Vector::Zero(rows());
-  const Index blocks = (rows() + block_rows - 1) / block_rows;
+  Vector own_rows = Vector::Zero(own_.count);
+  const Index blocks = (own_.count + block_rows - 1) / block_rows;
   Matrix partial = Matrix::Zero(cols(), blocks);
   for_row_blocks([&](Index first, Index count) {
     for (Index j = 0; j < cols(); ++j) {
       const Eigen::ArrayXd weighted =
-          plan_.col(j).segment(first, count).array() *
-          -(reduced_cost(j, first, count) + u.segment(first, count).array() + v[j]);
-      by_row.segment(first, count).array() += weighted;
+          plan_.col(j).segment(first, count).array() * -(reduced_cost(j, first, count) + own(u, first, count) + v[j]);
+      own_rows.segment(first, count).array() += weighted;
       partial(j, first / block_rows) = weighted.sum();
     }
   });
-  by_column = partial.rowwise().sum();
+  by_row = rows_of_all(team_, std::move(own_rows));
+  by_column = sum_of_all(team_, Vector(partial.rowwise().sum()));
 }
 
 Matrix DenseKernel::weighted_plan(const Vector& u, const Vector& v, const Vector& p, const Vector& q) const {
-  Matrix w(rows(), cols());
+  Matrix w(own_.count, cols());
   const Vector row_part = (u + p).array() + 1;
   for_row_blocks([&](Index first, Index count) {
     for (Index j = 0; j < cols(); ++j)
-      w.col(j).segment(first, count) =
-          plan_.col(j).segment(first, count).array() *
-          (reduced_cost(j, first, count) + row_part.segment(first, count).array() + (v[j] + q[j]));
+      w.col(j).segment(first, count) = plan_.col(j).segment(first, count).array() *
+                                       (reduced_cost(j, first, count) + own(row_part, first, count) + (v[j] + q[j]));
   });
   return w;
 }

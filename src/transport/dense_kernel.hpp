@@ -1,17 +1,25 @@
-// The plan of an arbitrary n×m cost, stored in full.
+// The plan of an arbitrary n×m cost, stored in full, or by its rows in several processes.
 #pragma once
 
+#include <memory>
+
 #include "transport/side.hpp"
+#include "transport/sparse_schur.hpp"
+#include "unshuffle/team.hpp"
 
 namespace unshuffle::transport {
 
 /// The Kernel of DualSolver for any cost. S is formed from the entries that matter: few of them when ε is small.
+///
+/// A team shares the rows of the cost and of the plan. Vectors are whole in every process: those over rows are put
+/// together from everyone's, those over columns are summed. S is then not formed: conjugate gradients take its
+/// products, at the price of one sum over columns each.
 class DenseKernel {
  public:
-  /// `cost` must outlive the kernel.
-  DenseKernel(const MatrixRef& cost, Vector row_weights, Vector column_weights, double epsilon);
+  /// `cost` must outlive the kernel. With a team of several, it is this process's share of the rows.
+  DenseKernel(const MatrixRef& cost, Vector row_weights, Vector column_weights, double epsilon, Team* team = nullptr);
 
-  [[nodiscard]] Index rows() const { return cost_.rows(); }
+  [[nodiscard]] Index rows() const { return row_weights_.size(); }
   [[nodiscard]] Index cols() const { return cost_.cols(); }
   [[nodiscard]] const Vector& row_base() const { return row_base_; }
   [[nodiscard]] const Vector& column_base() const { return column_base_; }
@@ -23,43 +31,55 @@ class DenseKernel {
   void set_epsilon(double epsilon);
 
   Vector evaluate(const VectorRef& v);
-  void set_rows(const VectorRef& u);
-  [[nodiscard]] Vector column_log_sums(const VectorRef& u) const;
+  void set_rows(const Vector& u);
+  [[nodiscard]] Vector column_log_sums(const Vector& u) const;
 
+  /// This process's rows of Γ.
   [[nodiscard]] const Matrix& plan() const { return plan_; }
   [[nodiscard]] const Vector& row_sums() const { return row_sums_; }
   [[nodiscard]] const Vector& column_sums() const { return column_sums_; }
-  [[nodiscard]] Matrix apply(const Matrix& q) const { return plan_ * q; }
-  [[nodiscard]] Matrix apply_transposed(const Matrix& p) const { return plan_.transpose() * p; }
+  [[nodiscard]] Matrix apply(const Matrix& q) const;
+  [[nodiscard]] Matrix apply_transposed(const Matrix& p) const;
 
   bool factor(const Vector& inverse_a1, const Vector& a2, double ridge);
   void solve(Matrix& b) const;
+  [[nodiscard]] bool factor_lasts() const { return !shared(); }
 
   /// Row and column sums of e∘Γ, e = -log(Γ/(μ⊗ν)) = C/ε - u - v.
   void entropy_sums(const Vector& u, const Vector& v, Vector& by_row, Vector& by_column) const;
-  /// W = Γ(1 - e + P_i + Q_j).
+  /// This process's rows of W = Γ(1 - e + P_i + Q_j).
   [[nodiscard]] Matrix weighted_plan(const Vector& u, const Vector& v, const Vector& p, const Vector& q) const;
 
  private:
   template <class Body>
   void for_row_blocks(Body body) const;
+  [[nodiscard]] bool shared() const { return several(team_); }
+  /// The part of a vector over all rows that belongs to rows [first, first + count) of this process.
+  [[nodiscard]] auto own(const Vector& over_rows, Index first, Index count) const {
+    return over_rows.segment(own_.first + first, count).array();
+  }
   /// (base - C)/ε of a stretch of column j. Everything that needs it takes it from here: at small ε its rounding is
   /// large, and harmless only as long as it is the same everywhere.
   [[nodiscard]] auto reduced_cost(Index j, Index first, Index count) const {
-    return (row_base_.segment(first, count).array() + column_base_[j]) -
+    return (own(row_base_, first, count) + column_base_[j]) -
            cost_.col(j).segment(first, count).array() * inverse_epsilon_;
   }
+  [[nodiscard]] Vector schur_product(const Vector& y) const;
   void subtract_sparse(const Vector& inverse_a1, double cutoff);
   void subtract_dense(const Vector& inverse_a1);
 
   MatrixRef cost_;
   Vector row_weights_, column_weights_;
+  Team* team_;
+  RowShare own_;
   double epsilon_, inverse_epsilon_;
   Vector row_base_, column_base_;  // in units of ε
   Matrix plan_;
   Vector shifts_;
   Vector row_sums_, column_sums_;
   Matrix factor_;
+  Vector inverse_a1_, a2_;  // of S where it is not formed
+  std::unique_ptr<SparseSchur> nearly_schur_;
 };
 
 }  // namespace unshuffle::transport

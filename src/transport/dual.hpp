@@ -19,6 +19,7 @@
 //   evaluate(v) -> ℓ, set_rows(u), column_log_sums(u)       with u, v relative to the base
 //   row_sums(), column_sums(), apply(q), apply_transposed(p)
 //   factor(inverse A₁, A₂, ridge) -> bool, solve(B)          S and its factor
+//   factor_lasts()                                          whether it still serves where the plan has moved a little
 #pragma once
 
 #include <fmt/format.h>
@@ -93,7 +94,7 @@ class DualSolver {
         ++now.newton_steps;
         stepped = newton_step(now, dual_);
         // Quadratic convergence: a step from here ends so near that its factor still serves at the end.
-        factor_is_near_ = stepped && before < 1e-3;
+        factor_is_near_ = stepped && before < 1e-3 && kernel_.factor_lasts();
       }
       if (!stepped) {
         column_step(now);
@@ -114,24 +115,12 @@ class DualSolver {
   /// itself.
   SystemSolution solve_system(const DualOutcome& at, const Matrix& f, const Matrix& g) {
     set_system(at);
-    // Where two balls meet their boundary together H is all but singular, and marginals that are off by δ say nothing
-    // of directions in which it curves less than that. A ridge of δ keeps the answer from running away along them;
-    // refinement takes it out again everywhere else.
-    if (!factor_is_near_ || row_curvature_.border.cols() + column_curvature_.border.cols() > 0) {
-      if (!factor(std::max(1e-13, at.marginal_error))) (void)factor(1e-9);
-      factor_is_near_ = true;
-    }
+    const bool nearby = factor_is_near_ && row_curvature_.border.cols() + column_curvature_.border.cols() == 0;
+    if (!nearby) factor_here(at);
     auto [x, y] = solve_once(f, g);
-    double before = std::numeric_limits<double>::infinity();
-    for (int pass = 0; pass < 8; ++pass) {
-      auto [rf, rg] = residual(f, g, x, y);
-      const double left = std::max(rf.template lpNorm<Eigen::Infinity>(), rg.template lpNorm<Eigen::Infinity>());
-      const double scale = std::max(f.template lpNorm<Eigen::Infinity>(), g.template lpNorm<Eigen::Infinity>());
-      if (left <= 1e-15 * scale || left > 0.5 * before) break;
-      before = left;
-      auto [dx, dy] = solve_once(rf, rg);
-      x += dx;
-      y += dy;
+    if (!refine(f, g, x, y) && nearby) {  // the plan has moved too far since
+      factor_here(at);
+      (void)refine(f, g, x, y);
     }
     SystemSolution solution{x, y, {}, {}};
     solution.row_border = low_rank_coefficients(row_curvature_, x);
@@ -141,6 +130,32 @@ class DualSolver {
 
  private:
   using Pair = std::pair<Matrix, Matrix>;
+
+  // Where two balls meet their boundary together H is all but singular, and marginals that are off by δ say nothing
+  // of directions in which it curves less than that. A ridge of δ keeps the answer from running away along them;
+  // refinement takes it out again everywhere else.
+  void factor_here(const DualOutcome& at) {
+    if (!factor(std::max(1e-13, at.marginal_error))) (void)factor(1e-9);
+    factor_is_near_ = kernel_.factor_lasts();
+  }
+
+  /// Improves a solution of H [x; y] = [f; g] as long as that helps; whether little is left to improve.
+  bool refine(const Matrix& f, const Matrix& g, Matrix& x, Matrix& y) {
+    constexpr double little = 1e-12;
+    const double scale = std::max(f.template lpNorm<Eigen::Infinity>(), g.template lpNorm<Eigen::Infinity>());
+    double least = std::numeric_limits<double>::infinity();
+    for (int pass = 0; pass < 8; ++pass) {
+      auto [rf, rg] = residual(f, g, x, y);
+      const double left = std::max(rf.template lpNorm<Eigen::Infinity>(), rg.template lpNorm<Eigen::Infinity>());
+      const bool helped = left <= 0.5 * least;
+      least = std::min(least, left);
+      if (left <= 1e-15 * scale || !helped) break;
+      auto [dx, dy] = solve_once(rf, rg);
+      x += dx;
+      y += dy;
+    }
+    return least <= little * scale;
+  }
 
   /// Γ, marginals and the semi-dual at `now.v`.
   double evaluate(DualOutcome& now) {

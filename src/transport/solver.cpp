@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "of_all.hpp"
 #include "transport/dense_kernel.hpp"
 #include "transport/dual.hpp"
 #include "transport/lapack.hpp"
@@ -30,6 +31,16 @@ void validate(const SolverOptions& options) {
     throw InvalidInput(fmt::format("max_iterations = {} must be >= 1", options.max_iterations));
   validate(options.rows);
   validate(options.columns);
+}
+
+/// Of the cost that a process gives, when all of it is rows×columns.
+void validate_share(const MatrixRef& cost, Index rows, Index columns, const Team& team) {
+  const bool by_row = rows >= columns;
+  const Index expected_rows = by_row ? team.share_of(rows).count : rows;
+  const Index expected_columns = by_row ? columns : team.share_of(columns).count;
+  if (cost.rows() != expected_rows || cost.cols() != expected_columns)
+    throw InvalidInput(fmt::format("cost is {}x{}; this process's share of {}x{} is {}x{}", cost.rows(), cost.cols(),
+                                   rows, columns, expected_rows, expected_columns));
 }
 
 void validate_cost(const MatrixRef& cost) {
@@ -72,12 +83,13 @@ struct Solver::State {
 };
 
 void Solver::State::lay_out(const MatrixRef& given, Vector row_weights, Vector column_weights, double epsilon) {
-  transposed = given.cols() > given.rows();
+  transposed = column_weights.size() > row_weights.size();
   cost = transposed ? Matrix(given.transpose()) : Matrix(given);
   if (transposed) std::swap(row_weights, column_weights);
   rows = SideTerms(transposed ? options.columns : options.rows, row_weights, epsilon);
   columns = SideTerms(transposed ? options.rows : options.columns, column_weights, epsilon);
-  kernel = std::make_unique<DenseKernel>(*cost, std::move(row_weights), std::move(column_weights), epsilon);
+  kernel =
+      std::make_unique<DenseKernel>(*cost, std::move(row_weights), std::move(column_weights), epsilon, options.team);
   solver = std::make_unique<DualSolver<DenseKernel>>(*kernel, rows, columns);
 }
 
@@ -133,11 +145,14 @@ void Solver::set_options(const SolverOptions& options) {
 Plan Solver::solve(const MatrixRef& cost, const VectorRef& row_weights, const VectorRef& column_weights) {
   validate_cost(cost);
   State& state = *state_;
-  const double largest = cost.cwiseAbs().maxCoeff();
+  const bool shared = several(state.options.team);
+  const Index rows = shared ? row_weights.size() : cost.rows(), columns = shared ? column_weights.size() : cost.cols();
+  if (shared) validate_share(cost, rows, columns, *state.options.team);
+  const double largest = largest_of_all(state.options.team, cost.cwiseAbs().maxCoeff());
   const double epsilon =
       state.options.relative ? state.options.epsilon * (largest > 0 ? largest : 1) : state.options.epsilon;
-  state.lay_out(cost, normalised_weights(row_weights, cost.rows(), "row weights"),
-                normalised_weights(column_weights, cost.cols(), "column weights"), epsilon);
+  state.lay_out(cost, normalised_weights(row_weights, rows, "row weights"),
+                normalised_weights(column_weights, columns, "column weights"), epsilon);
   state.descend(largest, epsilon, state.warm(), hasty);
   if (!state.outcome.converged && state.warm()) state.descend(largest, epsilon, false, hasty);
   if (!state.outcome.converged && state.outcome.marginal_error > far_off)
@@ -167,6 +182,8 @@ Plan Solver::solve(const MatrixRef& cost, const VectorRef& row_weights, const Ve
     plan.message = "the plan's mass is beyond the largest double: costs are too far below zero for so small an epsilon";
   }
   plan.coupling = state.transposed ? Matrix(kernel.plan().transpose()) : kernel.plan();
+  plan.row_sums = state.transposed ? kernel.column_sums() : kernel.row_sums();
+  plan.column_sums = state.transposed ? kernel.row_sums() : kernel.column_sums();
   plan.row_potential = state.transposed ? state.last_column_potential : state.last_row_potential;
   plan.column_potential = state.transposed ? state.last_row_potential : state.last_column_potential;
   return plan;
@@ -197,15 +214,17 @@ Matrix Solver::pull_back(const Plan& plan, const MatrixRef& cotangent) {
   if (cotangent.rows() != plan.coupling.rows() || cotangent.cols() != plan.coupling.cols())
     throw InvalidInput(fmt::format("cotangent is {}x{}; the plan is {}x{}", cotangent.rows(), cotangent.cols(),
                                    plan.coupling.rows(), plan.coupling.cols()));
+  Team* team = state.options.team;
   const Matrix& coupling = state.kernel->plan();
   Matrix weighted = coupling;
   state.transposed ? weighted.array() *= cotangent.transpose().array() : weighted.array() *= cotangent.array();
   const SystemSolution adjoint =
-      state.solver->solve_system(state.outcome, weighted.rowwise().sum(), weighted.colwise().sum().transpose());
+      state.solver->solve_system(state.outcome, rows_of_all(team, Vector(weighted.rowwise().sum())),
+                                 sum_of_all(team, Vector(weighted.colwise().sum())));
+  const auto own_rows = several(team) ? team->share_of(adjoint.x.rows()) : RowShare{0, adjoint.x.rows()};
+  const Eigen::ArrayXd p = adjoint.x.col(0).segment(own_rows.first, own_rows.count);
   for (Index j = 0; j < weighted.cols(); ++j) {
-    weighted.col(j) =
-        (coupling.col(j).array() * (adjoint.x.col(0).array() + adjoint.y(j, 0)) - weighted.col(j).array()) /
-        plan.epsilon;
+    weighted.col(j) = (coupling.col(j).array() * (p + adjoint.y(j, 0)) - weighted.col(j).array()) / plan.epsilon;
   }
   return state.transposed ? Matrix(weighted.transpose()) : weighted;
 }

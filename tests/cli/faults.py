@@ -84,13 +84,11 @@ class Pieces(Case):
             self.assertLess(abs(value - truth[name]), 5 * pieces["std_errors"][name])
 
     def test_what_pieces_cannot_do_is_said(self):
-        for option in (("--pairs", "p.csv"), ("--report", "r.html"), ("--checkpoint", "c")):
+        for option in (("--pairs", "p.csv"), ("--report", "r.html"), ("--checkpoint", "c"), ("--group", "g"),
+                       ("--method", "em")):
             done = self.run_here(self.command(*self.FIT, "--stream", *option))
             self.assertEqual(done.returncode, 2)
-            self.assertIn(f"{option[0]}: not with tables in pieces", done.stderr)
-        done = self.run_here(self.command(*self.FIT, "--stream", "--group", "g"))
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("neither groups nor weights", done.stderr)
+            self.assertIn(f"{option[0]}: not with tables in pieces (--stream)", done.stderr)
 
     @unittest.skipUnless(HAS_MPI, "needs mpirun and the component mpi")
     def test_any_number_of_processes_gives_the_same_answer(self):
@@ -132,6 +130,71 @@ class Pieces(Case):
         self.assertNotEqual(job.returncode, 0)
         self.assertIn("signal 9", said)
         self.no_leftovers("s")
+
+
+@unittest.skipUnless(HAS_MPI, "needs mpirun and the component mpi")
+class Shared(Case):
+    """What has no pieces: every process holds the tables, and they share starts, groups or the plan."""
+
+    def setUp(self):
+        super().setUp()
+        draw = random.Random(5)
+        rows = []
+        for k in range(90):
+            z = (draw.gauss(0, 1), draw.gauss(0, 1))
+            y = (z[0] + 0.7 * z[1] + draw.gauss(0, 0.1), 1.5 * z[0] - 0.3 * z[1] + draw.gauss(0, 0.1))
+            rows.append((*y, *z, k % 5))
+        with open(self.path("y.csv"), "w") as file:
+            file.write("y1,y2,g\n" + "".join(f"{a},{b},{g}\n" for a, b, _, _, g in rows))
+        with open(self.path("z.csv"), "w") as file:
+            file.write("z1,z2,g\n" + "".join(f"{c},{d},{g}\n" for _, _, c, d, g in reversed(rows)))
+
+    def same_for_any_number(self, *arguments):
+        command = ("fit", "y.csv", "z.csv", *arguments, "--threads", 1, "--json")
+        alone = self.run_here(self.command(*command))
+        self.assertEqual(alone.stderr, "")
+        one = json.loads(alone.stdout)
+        self.assertNotIn("team", one)
+        for count in (2, 3):
+            done = self.run_here(self.processes(count, *command))
+            self.assertEqual(done.returncode, alone.returncode, done.stderr)
+            self.assertIn("every process holds both tables", done.stderr)
+            shared = json.loads(done.stdout)
+            self.assertEqual(shared["team"]["processes"], count)
+            self.assertGreater(shared["team"]["bytes_per_evaluation"], 0)
+            self.assertEqual(shared["status"], one["status"])
+            for name, value in one["coefficients"].items():
+                self.assertAlmostEqual(shared["coefficients"][name], value, delta=1e-9 * max(1, abs(value)))
+
+    TWO = ("--response", "y1", "--response", "y2", "--z", "z1", "--z", "z2", "--epsilon", "1e-2")
+
+    def test_starts(self):
+        self.same_for_any_number(*self.TWO, "--starts", 4)
+
+    def test_plan(self):
+        self.same_for_any_number(*self.TWO, "--starts", 1, "--start", "ls")
+        self.same_for_any_number(*self.TWO, "--starts", 1, "--start", "ls", "--robust")
+
+    def test_groups(self):
+        self.same_for_any_number(*self.TWO, "--starts", 1, "--start", "ls", "--group", "g")
+        self.same_for_any_number("--response", "y1", "--z", "z1", "--z", "z2", "--group", "g", "--method", "entropic")
+
+    def test_one_of_them_writes_and_a_checkpoint_serves_all(self):
+        command = ("fit", "y.csv", "z.csv", *self.TWO, "--threads", 1, "--starts", 4, "--quiet", "--checkpoint", "c")
+        for attempt in ("first", "again"):
+            done = self.run_here(self.processes(2, *command, "--out", f"{attempt}.json", "--pairs", "p.csv"))
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+        first, again = (same_but_for_time(open(self.path(f"{name}.json")).read()) for name in ("first", "again"))
+        self.assertEqual(len(json.load(open(self.path("c")))["done"]), 4)
+        self.assertGreater(first.pop("team")["bytes_per_evaluation"], 0)
+        again.pop("team")
+        self.assertEqual(first, again)
+        self.no_leftovers("again.json", "c", "first.json", "p.csv", "y.csv", "z.csv")
+
+    def test_a_stream_cannot(self):
+        done = self.run_here(self.processes(2, "fit", "y.csv", "z.csv", *self.TWO, "--stream"))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("several columns of --response: not with tables in pieces (--stream)", done.stderr)
 
 
 class Kills(Case):

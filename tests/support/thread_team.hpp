@@ -3,15 +3,16 @@
 
 #include <omp.h>
 
+#include <algorithm>
 #include <barrier>
 #include <exception>
 #include <memory>
 #include <thread>
 #include <vector>
 
-#include "unshuffle/large/team.hpp"
+#include "unshuffle/team.hpp"
 
-namespace unshuffle::large {
+namespace unshuffle {
 
 /// Where the threads meet.
 struct Meeting {
@@ -47,6 +48,12 @@ class ThreadTeam final : public Team {
     for (const auto& each : all)
       for (std::size_t k = 0; k < values.size(); ++k) values[k] += each.at(k);
   }
+  void largest(std::vector<double>& values) override {
+    const auto all = exchanged(values);
+    if (!leads()) return;
+    for (const auto& each : all)
+      for (std::size_t k = 0; k < values.size(); ++k) values[k] = std::max(values[k], each.at(k));
+  }
 
  private:
   std::vector<std::vector<double>> exchanged(std::vector<double> own) {
@@ -79,4 +86,4 @@ auto as_team(int size, const Work& work) {
   return std::move(results.front());
 }
 
-}  // namespace unshuffle::large
+}  // namespace unshuffle

@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "fit/random.hpp"
 #include "oracle/transport_support.hpp"
 #include "unshuffle/error.hpp"
 #include "unshuffle/transport/solver.hpp"
@@ -123,6 +124,22 @@ TEST(TransportSolver, ReachesTheSamePlanFromAWarmStartInFewSteps) {
     const Matrix other = draw.normals(6, 5).cwiseAbs2();
     EXPECT_EQ(warm.solve(other).coupling, Solver(options).solve(other).coupling);
   }
+}
+
+TEST(TransportSolver, WeightsKeepTheSumsOfThePlan) {
+  // For exact marginals dF/dC has the plan's row and column sums. The last Newton step's factor is not enough here.
+  RandomStream random(4, 0);
+  const Index n = 600;
+  const Matrix y = Matrix::NullaryExpr(n, 2, [&] { return random.normal(); });
+  const Matrix z = Matrix::NullaryExpr(n, 2, [&] { return random.normal(); });
+  Matrix cost(n, n);
+  for (Index j = 0; j < n; ++j) cost.col(j) = (y.rowwise() - z.row(j)).rowwise().squaredNorm();
+  Solver solver({.epsilon = 1e-3});
+  const Plan plan = solver.solve(cost);
+  ASSERT_TRUE(plan.converged);
+  const Matrix difference = solver.weights(plan) - plan.coupling;
+  EXPECT_LT(difference.rowwise().sum().cwiseAbs().maxCoeff() * double(n), 1e-10);
+  EXPECT_LT(difference.colwise().sum().cwiseAbs().maxCoeff() * double(n), 1e-10);
 }
 
 TEST(TransportSolver, SaysWhyItDidNotConverge) {

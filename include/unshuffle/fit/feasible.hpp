@@ -10,7 +10,12 @@ namespace unshuffle {
 /// Throws BadData for what a fit of this model could not make sense of: too few rows, features that never vary.
 void require_estimable(const Problem& problem, const Model& bound);
 
-/// Throws SystemFailure saying what is needed when the plan would not fit into the memory that is free.
+/// Of all plans of a problem on the dense backend together, with cost and workspace.
+[[nodiscard]] double dense_bytes(const Problem& problem);
+[[nodiscard]] double free_memory_bytes();
+
+/// Throws SystemFailure saying what is needed when the plan would not fit into the memory that is free, or a process's
+/// share of it where a team can share it.
 void require_memory(const Problem& problem, const Model& bound, const FitOptions& options);
 void require_memory(double bytes, const std::string& what, const std::string& advice = "");
 

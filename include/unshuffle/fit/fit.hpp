@@ -57,6 +57,7 @@ enum class StartKind {
 };
 
 class FinishedWork;
+class Team;
 
 struct FitOptions {
   Method method = Method::robot;
@@ -106,6 +107,10 @@ struct FitOptions {
   /// was cut off, to the same bits. Empty: none. Not for tables in pieces.
   std::string checkpoint;
   std::shared_ptr<FinishedWork> finished;  ///< What is in it; set by fit().
+
+  /// Processes that call fit() alike, each with all rows, and share the work; all get the same answer. Must outlive the
+  /// fit; none: this process alone. Only the leader's progress and checkpoint are used, and progress cannot stop them.
+  Team* team = nullptr;
 
   /// Called with (done, total) units of work from the calling thread; return false to stop early.
   std::function<bool(double, double)> progress;
@@ -184,7 +189,7 @@ struct Fit {
   Index responses = 0;
   Index features = 0;
 
-  int processes = 1;                ///< That shared the rows.
+  int processes = 1;                ///< That shared the work.
   int passes = 0;                   ///< Over tables in pieces; 0: the tables were in memory.
   double bytes_per_evaluation = 0;  ///< Between processes, through the one that leads.
 

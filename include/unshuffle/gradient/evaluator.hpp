@@ -12,6 +12,8 @@
 
 namespace unshuffle {
 
+class Team;
+
 /// ε of the lower problem. It has the unit of the cost; relative means relative to the largest cost at the
 /// first w seen, which is what the paper's public code does.
 struct Epsilon {
@@ -29,6 +31,9 @@ struct EvaluatorOptions {
   double tolerance = 1e-9;  ///< Largest accepted Σ|row sums - demanded| + Σ|column sums - demanded|, plan mass one.
   double accuracy = 1e-10;  ///< Largest accepted error of a row or column sum by compression, relative to it.
   Backend backend = Backend::automatic;  ///< automatic: sorted for one output and an additive model, else dense.
+  /// Processes that make every call alike and share the blocks, or the plan of a block too large for one of them. Must
+  /// outlive the evaluator; none: this process alone.
+  Team* team = nullptr;
 };
 
 struct Evaluation {
@@ -80,6 +85,7 @@ class Evaluator {
   SoftLinks links(const VectorRef& w);
 
   /// Γ_ij and C_ij at the w of the last links() call; 0 and infinity for rows of different groups.
+  /// Throws InvalidInput where a team shares the plan.
   [[nodiscard]] double plan_entry(Index response_row, Index feature_row) const;
   [[nodiscard]] double cost_entry(Index response_row, Index feature_row) const;
 

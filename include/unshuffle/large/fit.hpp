@@ -6,6 +6,9 @@
 
 namespace unshuffle::large {
 
+/// Whether the method can do without all rows in one memory.
+[[nodiscard]] bool fits_in_pieces(Method method);
+
 /// For one response, an additive model and the methods robot, robot_robust, entropic, mixture and automatic; models
 /// that learn from the tables learn from the sample. Every process of the team calls it; only the leader gets a fit, the
 /// others an empty one.

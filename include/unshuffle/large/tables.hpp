@@ -6,7 +6,7 @@
 
 #include "unshuffle/data/tables_to_problem.hpp"
 #include "unshuffle/large/pieces.hpp"
-#include "unshuffle/large/team.hpp"
+#include "unshuffle/team.hpp"
 
 namespace unshuffle::large {
 

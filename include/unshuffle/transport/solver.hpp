@@ -13,6 +13,10 @@
 #include "unshuffle/transport/marginal.hpp"
 #include "unshuffle/types.hpp"
 
+namespace unshuffle {
+class Team;
+}
+
 namespace unshuffle::transport {
 
 struct SolverOptions {
@@ -23,11 +27,16 @@ struct SolverOptions {
   double tolerance = 1e-9;       ///< Largest accepted Σ|sums - demanded| over rows and columns, plan mass one.
   int max_iterations = 200;      ///< Newton steps at the final ε.
   bool warm_start = true;        ///< Start from the last solution when the sizes are the same.
+  /// Processes that make every call alike and share one plan: each gives its share_of() the longer side's rows of the
+  /// cost (of the caller's rows where both are as long) and gets those of the plan. Weights must be given, of all rows.
+  /// Must outlive the solver; none: this process alone.
+  Team* team = nullptr;
 };
 
 struct Plan {
   Matrix coupling;                        ///< Γ, n×m.
   Vector row_potential, column_potential; ///< In the unit of the cost: Γ_ij = μ_i ν_j exp((ξ_i + ζ_j - C_ij)/ε).
+  Vector row_sums, column_sums;           ///< Of Γ.
   double value = 0;                       ///< <C,Γ> + ε Σ Γ(log(Γ/(μ⊗ν)) - 1) + R₁ + R₂.
   double transport_cost = 0;              ///< <C,Γ>.
   double epsilon = 0;                     ///< In the unit of the cost.

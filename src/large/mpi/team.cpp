@@ -5,10 +5,10 @@
 #include <cstdint>
 
 #include "unshuffle/error.hpp"
-#include "unshuffle/large/team.hpp"
+#include "unshuffle/team.hpp"
 #include "unshuffle/version.hpp"
 
-namespace unshuffle::large {
+namespace unshuffle {
 namespace {
 
 /// Counts of MPI are of type int: longer lists go in parts.
@@ -62,17 +62,20 @@ class MpiTeam final : public Team {
     return all;
   }
 
-  void sum(std::vector<double>& values) override {
-    in_parts(values.size(), [&](std::size_t at, int part) {
-      double* here = values.data() + at;
-      MPI_Reduce(leads() ? MPI_IN_PLACE : here, here, part, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
-    });
-    count(leads() ? values.size() * static_cast<std::size_t>(size_ - 1) : values.size());
-  }
+  void sum(std::vector<double>& values) override { reduce(values, MPI_SUM); }
+  void largest(std::vector<double>& values) override { reduce(values, MPI_MAX); }
 
   void abort(int exit_code) override { MPI_Abort(MPI_COMM_WORLD, exit_code); }
 
  private:
+  void reduce(std::vector<double>& values, MPI_Op operation) {
+    in_parts(values.size(), [&](std::size_t at, int part) {
+      double* here = values.data() + at;
+      MPI_Reduce(leads() ? MPI_IN_PLACE : here, here, part, MPI_DOUBLE, operation, 0, MPI_COMM_WORLD);
+    });
+    count(leads() ? values.size() * static_cast<std::size_t>(size_ - 1) : values.size());
+  }
+
   template <class Action>
   static void in_parts(std::size_t size, const Action& action) {
     for (std::size_t at = 0; at < size; at += most_at_once)
@@ -84,11 +87,11 @@ class MpiTeam final : public Team {
 };
 
 }  // namespace
-}  // namespace unshuffle::large
+}  // namespace unshuffle
 
 extern "C" {
 
 const char* unshuffle_component_version() { return unshuffle::version; }
 
-unshuffle::large::Team* unshuffle_make_team() { return new unshuffle::large::MpiTeam(); }
+unshuffle::Team* unshuffle_make_team() { return new unshuffle::MpiTeam(); }
 }

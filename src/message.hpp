@@ -1,11 +1,13 @@
 // What processes say to each other: numbers, vectors and tables in the order in which they were put.
 #pragma once
 
+#include <cstring>
+#include <string>
 #include <vector>
 
 #include "unshuffle/types.hpp"
 
-namespace unshuffle::large {
+namespace unshuffle {
 
 class Message {
  public:
@@ -23,6 +25,13 @@ class Message {
     put(Eigen::Map<const Vector>(values.data(), static_cast<Index>(values.size())));
   }
 
+  void put(const std::string& text) {
+    put(static_cast<double>(text.size()));
+    const std::size_t at = values_.size();
+    values_.resize(at + doubles_for(text.size()));
+    std::memcpy(values_.data() + at, text.data(), text.size());
+  }
+
   [[nodiscard]] bool ended() const { return at_ == values_.size(); }
   double number() { return values_.at(at_++); }
   Matrix table() {
@@ -36,12 +45,20 @@ class Message {
     const Vector made = vector();
     return {made.begin(), made.end()};
   }
+  std::string text() {
+    std::string made(static_cast<std::size_t>(number()), ' ');
+    std::memcpy(made.data(), values_.data() + at_, made.size());
+    at_ += doubles_for(made.size());
+    return made;
+  }
 
   [[nodiscard]] std::vector<double>& values() { return values_; }
 
  private:
+  static std::size_t doubles_for(std::size_t bytes) { return (bytes + sizeof(double) - 1) / sizeof(double); }
+
   std::vector<double> values_;
   std::size_t at_ = 0;
 };
 
-}  // namespace unshuffle::large
+}  // namespace unshuffle

@@ -1,10 +1,18 @@
-// Processes that share the rows of one problem. The first of them leads: it asks, all answer from the rows they hold.
+// Processes that work on one problem. What they say to each other goes through here and nowhere else.
 #pragma once
 
 #include <memory>
 #include <vector>
 
-namespace unshuffle::large {
+#include "unshuffle/types.hpp"
+
+namespace unshuffle {
+
+/// `count` rows from `first` on.
+struct RowShare {
+  Index first = 0;
+  Index count = 0;
+};
 
 class Team {
  public:
@@ -13,6 +21,11 @@ class Team {
   [[nodiscard]] virtual int rank() const { return 0; }  ///< 0: this process leads.
   [[nodiscard]] virtual int size() const { return 1; }
   [[nodiscard]] bool leads() const { return rank() == 0; }
+  /// Of that many rows, those of this process.
+  [[nodiscard]] RowShare share_of(Index rows) const {
+    const Index first = rows * rank() / size();
+    return {first, rows * (rank() + 1) / size() - first};
+  }
 
   /// Everyone gets the leader's values.
   virtual void broadcast(std::vector<double>&) {}
@@ -20,6 +33,23 @@ class Team {
   [[nodiscard]] virtual std::vector<double> gather(std::vector<double> own) { return own; }
   /// The leader gets the sums of everyone's values, which are equally many.
   virtual void sum(std::vector<double>&) {}
+  /// Likewise the largest of everyone's values.
+  virtual void largest(std::vector<double>&) {}
+
+  // The same for everyone, and to the same bits: processes that go on alike from here must not drift apart.
+  [[nodiscard]] std::vector<double> gather_for_all(std::vector<double> own) {
+    std::vector<double> all = gather(std::move(own));
+    broadcast(all);
+    return all;
+  }
+  void sum_for_all(std::vector<double>& values) {
+    sum(values);
+    broadcast(values);
+  }
+  void largest_for_all(std::vector<double>& values) {
+    largest(values);
+    broadcast(values);
+  }
 
   /// Ends every process at once: what one of them cannot do, the others would wait for.
   virtual void abort(int) {}
@@ -34,8 +64,11 @@ class Team {
   double bytes_ = 0;
 };
 
+/// Whether there is anyone to share work with.
+[[nodiscard]] inline bool several(const Team* team) { return team != nullptr && team->size() > 1; }
+
 /// The processes that mpirun started; one alone when it did not. Throws InvalidInput when there are several and this
 /// program was built without MPI.
 [[nodiscard]] std::unique_ptr<Team> make_team();
 
-}  // namespace unshuffle::large
+}  // namespace unshuffle

@@ -1,11 +1,11 @@
-#include "unshuffle/large/team.hpp"
+#include "unshuffle/team.hpp"
 
 #include <cstdlib>
 #include <string>
 
 #include "unshuffle/component.hpp"
 
-namespace unshuffle::large {
+namespace unshuffle {
 namespace {
 
 /// As mpirun of Open MPI, MPICH and their kin, and srun, tell a process how many there are.
@@ -27,4 +27,4 @@ std::unique_ptr<Team> make_team() {
   return std::unique_ptr<Team>(make());
 }
 
-}  // namespace unshuffle::large
+}  // namespace unshuffle

@@ -1,0 +1,230 @@
+// Processes that share the starts, the groups or the plan of one fit give what one of them alone gives.
+#include <gtest/gtest.h>
+
+#include "fit/finished.hpp"
+#include "fit/random.hpp"
+#include "gradient/owners.hpp"
+#include "support/complaint.hpp"
+#include "support/thread_team.hpp"
+#include "unshuffle/data/simulate.hpp"
+#include "unshuffle/error.hpp"
+#include "unshuffle/fit/fit.hpp"
+#include "unshuffle/model/function.hpp"
+#include "unshuffle/model/linear.hpp"
+#include "unshuffle/transport/solver.hpp"
+
+namespace unshuffle {
+namespace {
+
+/// y = z W + a little noise; rows of z are in another order, within `groups` when there are some.
+Problem drawn(Index n, Index m, Index outputs, Index groups = 0) {
+  RandomStream random(11, 0);
+  auto normal = [&] { return random.normal(); };
+  const Index rows = std::max(n, m);
+  const Matrix z = Matrix::NullaryExpr(rows, 2, normal);
+  Matrix w(2, outputs);
+  for (Index o = 0; o < outputs; ++o) w.col(o) << 1 + 0.5 * double(o), 0.7 - double(o);
+  const Matrix y = z * w + 0.1 * Matrix::NullaryExpr(rows, outputs, normal);
+  Problem problem;
+  problem.y = y.topRows(n);
+  problem.z = z.topRows(m).colwise().reverse();
+  if (groups > 0) {
+    for (Index i = 0; i < n; ++i) problem.response_groups.push_back(i % groups);
+    for (Index j = 0; j < m; ++j) problem.feature_groups.push_back((m - 1 - j) % groups);
+  }
+  return completed(std::move(problem));
+}
+
+/// The leader's answer, once everybody's was found to be the same to the bit.
+Fit fitted_by(int size, const Problem& problem, const Model& model, const FitOptions& options) {
+  return as_team(size, [&](Team& team) {
+    FitOptions shared = options;
+    shared.team = &team;
+    Fit made = fit(problem, model, shared);
+    const std::vector<double> all = team.gather_for_all({made.parameters.begin(), made.parameters.end()});
+    for (std::size_t k = 0; k < all.size(); ++k)
+      EXPECT_EQ(all[k], made.parameters[static_cast<Index>(k) % made.parameters.size()]);
+    return made;
+  });
+}
+
+TEST(Team, StartsSpreadOverProcessesEndInTheSameBits) {
+  const Problem problem = drawn(60, 60, 1);
+  for (const Method method : {Method::robot, Method::am, Method::entropic}) {
+    FitOptions options;
+    options.method = method;
+    options.threads = 1;
+    options.epsilon.value = 1e-2;
+    options.starts = 5;
+    const Fit alone = fit(problem, Linear{}, options);
+    for (const int size : {2, 3}) {
+      const Fit shared = fitted_by(size, problem, Linear{}, options);
+      EXPECT_EQ(shared.parameters, alone.parameters);
+      EXPECT_EQ(shared.candidates.size(), alone.candidates.size());
+      EXPECT_EQ(shared.trace.size(), alone.trace.size());
+      EXPECT_EQ(shared.evaluations, alone.evaluations);
+      EXPECT_EQ(shared.processes, size);
+      EXPECT_GT(shared.bytes_per_evaluation, 0);
+    }
+  }
+}
+
+TEST(Team, EveryPieceOfWorkIsDoneByOneProcess) {
+  // Three processes, each of which knows what it kept and, after the exchange, what the others did.
+  const int found = as_team(3, [&](Team& team) {
+    FinishedWork work("", WorkKey("fit"));
+    work.keep(WorkKey("piece").add(double(team.rank())), std::string(std::size_t(3 + 8 * team.rank()), 'x'));
+    EXPECT_FALSE(work.find(WorkKey("piece").add(double((team.rank() + 1) % 3))));
+    work.exchange(team);
+    int seen = 0;
+    for (int rank = 0; rank < 3; ++rank) {
+      const auto text = work.find(WorkKey("piece").add(double(rank)));
+      if (text && text->size() == std::size_t(3 + 8 * rank)) ++seen;
+    }
+    return seen;
+  });
+  EXPECT_EQ(found, 3);
+}
+
+TEST(Team, BlocksGoToTheProcessWithLeastToDoAndGiantsToEveryone) {
+  EXPECT_EQ(owners_of({{10, 10}, {5, 5}, {5, 5}}, 1, true), (std::vector{0, 0, 0}));
+  EXPECT_EQ(owners_of({{10, 10}}, 2, true), std::vector{everyone});
+  EXPECT_EQ(owners_of({{10, 10}}, 2, false), std::vector{0});
+  EXPECT_EQ(owners_of({{1, 1}}, 2, true), std::vector{0});  // not a row for each
+  EXPECT_EQ(owners_of({{4, 4}, {4, 4}, {4, 4}, {4, 4}}, 2, true), (std::vector{0, 1, 0, 1}));
+  EXPECT_EQ(owners_of({{2, 2}, {9, 9}, {2, 2}}, 2, true), (std::vector{0, everyone, 1}));
+}
+
+struct Shape {
+  const char* name;
+  Index n, m, outputs, groups;
+  bool ball = false;
+  Objective objective = Objective::transport;
+  bool additive = true;
+};
+void PrintTo(const Shape& shape, std::ostream* out) { *out << shape.name; }
+
+class SharedPlan : public testing::TestWithParam<Shape> {
+ protected:
+  /// Objective, cost and gradient at two points, the second from the first, and how much of each row is matched.
+  static Vector seen_by(Team* team, const Problem& problem, const Model& bound) {
+    const Shape shape = GetParam();
+    EvaluatorOptions options{.objective = shape.objective, .epsilon = {.value = 1e-3}, .team = team};
+    if (shape.ball) options.response_side = options.feature_side = transport::Ball{.spread = 0.25};
+    Evaluator evaluator(problem, bound, options);
+    std::vector<double> seen;
+    for (const double at : {0.2, 0.25}) {
+      const Vector w = Vector::Constant(bound.parameters(), at);
+      const Evaluation here = evaluator.evaluate(w);
+      EXPECT_TRUE(here.converged) << here.message;
+      seen.insert(seen.end(), {here.objective, here.transport_cost});
+      seen.insert(seen.end(), here.gradient.begin(), here.gradient.end());
+      const SoftLinks links = evaluator.links(w);
+      seen.insert(seen.end(), links.response_mass.begin(), links.response_mass.end());
+      seen.insert(seen.end(), links.feature_mass.begin(), links.feature_mass.end());
+    }
+    return Eigen::Map<const Vector>(seen.data(), static_cast<Index>(seen.size()));
+  }
+
+  static void expect_same_for_any_number(const Problem& problem, const Model& bound) {
+    const Vector alone = seen_by(nullptr, problem, bound);
+    for (const int size : {2, 3, 4}) {
+      double bytes = 0;
+      const Vector shared = as_team(size, [&](Team& team) {
+        const Vector seen = seen_by(&team, problem, bound);
+        if (team.leads()) bytes = team.bytes_moved();
+        return seen;
+      });
+      ASSERT_EQ(shared.size(), alone.size());
+      for (Index k = 0; k < alone.size(); ++k)
+        EXPECT_NEAR(shared[k], alone[k], 1e-9 * std::max(1.0, std::abs(alone[k])));
+      EXPECT_GT(bytes, 0);
+    }
+  }
+};
+
+TEST_P(SharedPlan, IsThatOfOneProcessForAnyNumber) {
+  const Shape shape = GetParam();
+  const Problem problem = drawn(shape.n, shape.m, shape.outputs, shape.groups);
+  const auto bent =
+      make_function_model([]<class T>(std::span<const double>, std::span<const double> z,
+                                      std::span<const T> w) -> T { return w[0] * z[0] + w[1] * z[0] * z[1] + w[2]; },
+                          {"slope", "bend", "height"});
+  expect_same_for_any_number(problem, *(shape.additive ? Linear{}.bound_to(problem) : bent.bound_to(problem)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, SharedPlan,
+                         testing::Values(Shape{"tiles", 60, 50, 2, 0}, Shape{"more_features", 40, 65, 2, 0},
+                                         Shape{"entropic", 50, 50, 2, 0, false, Objective::entropic},
+                                         Shape{"ball", 50, 40, 2, 0, true}, Shape{"many_groups", 120, 110, 2, 7},
+                                         Shape{"few_groups", 60, 60, 2, 2, true},
+                                         Shape{"groups_on_a_line", 100, 90, 1, 5},
+                                         Shape{"not_additive", 40, 50, 1, 0, false, Objective::transport, false}),
+                         [](const auto& shape) { return shape.param.name; });
+
+TEST(Team, AFitOfSharedPlansIsThatOfOneProcess) {
+  const Problem problem = drawn(40, 36, 2);
+  for (const Method method : {Method::robot, Method::robot_robust}) {
+    FitOptions options;
+    options.method = method;
+    options.threads = 1;
+    options.epsilon.value = 1e-2;
+    options.start_kind = StartKind::user;
+    options.start = Vector::Constant(6, 0.2);
+    const Fit alone = fit(problem, Linear{}, options);
+    ASSERT_TRUE(alone.status == Fit::Status::converged) << alone.message;
+    const Fit shared = fitted_by(2, problem, Linear{}, options);
+    EXPECT_TRUE(shared.status == alone.status) << shared.message;
+    EXPECT_LE((shared.parameters - alone.parameters).norm(), 1e-9 * alone.parameters.norm());
+    EXPECT_LE(std::abs(shared.objective - alone.objective), 1e-9 * std::abs(alone.objective));
+    EXPECT_NEAR(shared.matched_share, alone.matched_share, 1e-9);
+    EXPECT_GT(shared.bytes_per_evaluation, 0);
+  }
+}
+
+TEST(Team, PlanAndItsDerivativeAreTheRowsOfTheWholeOne) {
+  RandomStream random(4, 0);
+  for (const auto& [n, m] : {std::pair<Index, Index>{40, 30}, {30, 40}}) {
+    const Matrix cost = Matrix::NullaryExpr(n, m, [&] { return random.uniform(); });
+    const Matrix cotangent = Matrix::NullaryExpr(n, m, [&] { return random.normal(); });
+    const Vector a = Vector::Constant(n, 1.0 / double(n)), b = Vector::Constant(m, 1.0 / double(m));
+    transport::SolverOptions options{.epsilon = 0.01, .rows = transport::Ball{.spread = 0.2}, .tolerance = 1e-11};
+    transport::Solver whole(options);
+    const transport::Plan expected = whole.solve(cost, a, b);
+    ASSERT_TRUE(expected.converged);
+    const Matrix weights = whole.weights(expected), pulled = whole.pull_back(expected, cotangent);
+    (void)as_team(3, [&, n = n, m = m](Team& team) {
+      const RowShare share = team.share_of(std::max(n, m));
+      const auto own = [&](const Matrix& all) {
+        return n >= m ? Matrix(all.middleRows(share.first, share.count))
+                      : Matrix(all.middleCols(share.first, share.count));
+      };
+      transport::SolverOptions shared = options;
+      shared.team = &team;
+      transport::Solver solver(shared);
+      const transport::Plan plan = solver.solve(own(cost), a, b);
+      EXPECT_TRUE(plan.converged) << plan.message;
+      EXPECT_LT((plan.coupling - own(expected.coupling)).norm(), 1e-10);
+      EXPECT_NEAR(plan.value, expected.value, 1e-11);
+      EXPECT_LT((solver.weights(plan) - own(weights)).norm(), 1e-8 * weights.norm());
+      EXPECT_LT((solver.pull_back(plan, own(cotangent)) - own(pulled)).norm(), 1e-8 * pulled.norm());
+      EXPECT_EQ(complaint([&] { (void)solver.solve(cost, a, b); }).substr(0, 13),
+                "cost is " + std::to_string(n) + "x" + std::to_string(m));
+      return 0;
+    });
+  }
+}
+
+TEST(Team, SharedPlansHaveNoSingleEntries) {
+  const Problem problem = drawn(20, 20, 2);
+  const auto bound = Linear{}.bound_to(problem);
+  const std::string said = as_team(2, [&](Team& team) {
+    Evaluator evaluator(problem, *bound, {.epsilon = {.value = 0.1}, .team = &team});
+    (void)evaluator.links(Vector::Constant(bound->parameters(), 0.1));
+    return complaint([&] { (void)evaluator.plan_entry(0, 0); });
+  });
+  EXPECT_EQ(said, "a plan that several processes share cannot be asked for single entries");
+}
+
+}  // namespace
+}  // namespace unshuffle
