@@ -253,6 +253,8 @@ void require_pieces(const FitCommand& command) {
                                                 {!command.checkpoint.empty(), "--checkpoint"},
                                                 {!command.report.empty(), "--report"},
                                                 {!command.search.known.empty(), "--known"},
+                                                {!command.search.prior.empty(), "--prior"},
+                                                {!command.tables.soft_groups.empty(), "--soft-group"},
                                                 {!command.search.truth.empty(), "--truth"},
                                                 {command.search.paper_settings, "--paper-settings"},
                                                 {uses_events, "scales and gates of events"}};
@@ -302,6 +304,7 @@ int run_in_memory(const FitCommand& command, FitOptions options) {
   TablesAsProblem loaded = load(command.tables);
   Problem& problem = loaded.problem;
   problem.known = command.search.truth.empty() ? known_pairs(command.search) : true_pairs(command.search.truth);
+  problem.prior = pair_weights(command.search);
   const auto bound = model->bound_to(problem);
   require_estimable(problem, *bound);
   require_memory(problem, *bound, options);

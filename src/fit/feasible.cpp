@@ -42,8 +42,8 @@ void require_memory(const Problem& problem, const Model& bound, const FitOptions
   for (const Block& block : blocks_of(problem)) {
     entries += static_cast<double>(block.response_rows.size()) * static_cast<double>(block.feature_rows.size());
   }
-  // Cost, plan and the workspace of a solve with its gradient: about six matrices of doubles.
-  require_memory(6.0 * 8.0 * entries,
+  // Cost, plan and the workspace of a solve with its gradient: about six matrices of doubles, two more with a prior.
+  require_memory((problem.has_prior() ? 8.0 : 6.0) * 8.0 * entries,
                  fmt::format("{} × {} rows on the dense backend", problem.responses(), problem.features()),
                  "; use one response and an additive model (sorted backend) with a method that has no matrix of all "
                  "pairs, or groups with --group");

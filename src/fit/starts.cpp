@@ -5,6 +5,7 @@
 #include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "fit/random.hpp"
 #include "fit/ransac.hpp"
@@ -132,6 +133,36 @@ void add_group_means(const Problem& problem, const Model& bound, std::vector<Sta
   starts.push_back({"group means", solved.parameters, {}, 0});
 }
 
+// What the prior alone says of the partner of response i is a distribution over features, and y_i is on average f of
+// them all: regression on the features' means under it, as for groups, is consistent where the prior is right.
+void add_prior_means(const Problem& problem, const Model& bound, std::vector<Start>& starts) {
+  if (!problem.has_prior() || !bound.linear_in_parameters()) return;
+  const Vector nothing = Vector::Zero(bound.parameters());
+  EvaluatorOptions options;
+  options.tolerance = 1e-6;
+  Evaluator evaluator(problem, bound, options);
+  constexpr double all_else = 1e6;  // costs are nothing beside so large an ε
+  evaluator.set_epsilon(all_else * std::max(evaluator.largest_cost(nothing), std::numeric_limits<double>::min()));
+  (void)evaluator.links(nothing);
+  LinkedRows means;
+  if (problem.x.cols() > 0) means.x = bound.basis(Side::response, problem.x);
+  means.y = problem.y;
+  const Matrix z = bound.basis(Side::feature, problem.z);
+  means.z = Matrix::Zero(problem.responses(), z.cols());
+  Vector matched = Vector::Zero(problem.responses());
+  for (const Block& block : blocks_of(problem)) {
+    for (const Index i : block.response_rows) {
+      for (const Index j : block.feature_rows) {
+        const double mass = evaluator.plan_entry(i, j);
+        means.z.row(i) += mass * z.row(j);
+        matched(i) += mass;
+      }
+      if (matched(i) > 0) means.z.row(i) /= matched(i);
+    }
+  }
+  starts.push_back({"prior means", least_squares(bound, means, nothing, matched).parameters, {}, 0});
+}
+
 /// Principal axes of a table's rows, widest first; a negative skewness is turned round.
 struct Spectrum {
   Eigen::RowVectorXd mean;
@@ -205,6 +236,7 @@ std::vector<Start> automatic_starts(const Problem& problem, const Model& bound, 
   std::vector<Start> starts;
   if (options.row_hint) starts.push_back(ransac_start(linked_in_order(problem, bound), bound, options.seed, 0));
   const bool trusted = !starts.empty() && starts.front().covariance.size() > 0;
+  add_prior_means(problem, bound, starts);
   if (!trusted) {
     add_group_means(problem, bound, starts);
     add_spectra(problem, bound, starts);

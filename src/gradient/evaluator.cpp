@@ -71,6 +71,7 @@ struct Evaluator::State {
   }
 
   void split_into_blocks();
+  void lay_out_prior();
   [[nodiscard]] TwoTables tables_of(const DenseBlock& block) const {
     return {rows_from(x, block.rows(Side::response)), rows_from(problem->y, block.rows(Side::response)),
             rows_from(z, block.rows(Side::feature))};
@@ -117,6 +118,19 @@ void Evaluator::State::split_into_blocks() {
       dense_blocks.emplace_back(std::move(responses), std::move(features), options);
   }
   if (blocks() == 0) throw BadData("no group key occurs in both tables, so no row can match any other");
+}
+
+void Evaluator::State::lay_out_prior() {
+  if (!problem->has_prior()) return;
+  for (DenseBlock& block : dense_blocks)
+    block.log_prior() = log_weights_of_keys(*problem, block.rows(Side::response).rows, block.rows(Side::feature).rows);
+  for (const auto& [response_row, feature_row, weight] : problem->prior) {
+    const auto i = static_cast<std::size_t>(response_row), j = static_cast<std::size_t>(feature_row);
+    const Index block = block_of_response[i];
+    if (block < 0 || block != block_of_feature[j]) continue;  // rows of weight zero, or linked for certain elsewhere
+    dense_blocks[static_cast<std::size_t>(block)].log_prior()(place_of_response[i], place_of_feature[j]) +=
+        std::log(weight);
+  }
 }
 
 void Evaluator::State::fill_cost(const DenseBlock& block, const VectorRef& w, Matrix& cost) const {
@@ -229,6 +243,7 @@ Evaluator::Evaluator(const Problem& problem, const Model& model, EvaluatorOption
   state.x = model.basis(Side::response, problem.x);
   state.z = model.basis(Side::feature, problem.z);
   state.split_into_blocks();
+  state.lay_out_prior();
 }
 
 Evaluator::~Evaluator() = default;

@@ -35,6 +35,7 @@ void require_supported(const LargeTables& tables, const FitOptions& options) {
     throw InvalidInput("tables in pieces are descended on by trust_region or lbfgs");
   if (options.bootstrap > 0) throw InvalidInput("tables in pieces have no bootstrap");
   if (!tables.sample.known.empty()) throw InvalidInput("tables in pieces can have no known pairs");
+  if (tables.sample.has_prior()) throw InvalidInput("tables in pieces can have no prior weights of pairs");
 }
 
 /// The fit of the sample made one of all rows.

@@ -28,12 +28,12 @@ struct EvaluatorOptions {
   transport::MarginalPolicy feature_side = transport::Exact{};   ///< Policy of the rows of D2.
   double tolerance = 1e-9;  ///< Largest accepted Σ|row sums - demanded| + Σ|column sums - demanded|, plan mass one.
   double accuracy = 1e-10;  ///< Largest accepted error of a row or column sum by compression, relative to it.
-  Backend backend = Backend::automatic;  ///< automatic: sorted for one output and an additive model, else dense.
+  Backend backend = Backend::automatic;  ///< automatic: sorted for one output, an additive model and no prior.
 };
 
 struct Evaluation {
   double objective = 0;       ///< n·F or n·OT_ε, comparable with the paper's sums over rows.
-  double transport_cost = 0;  ///< n·<C, Γ>, whichever objective was asked for.
+  double transport_cost = 0;  ///< n·<C, Γ>, whichever objective was asked for; C is the residual, without prior weights.
   Vector gradient;            ///< Of `objective` in w.
   Matrix hessian;             ///< Of `objective` in w; empty unless asked for.
   double marginal_error = 0;
@@ -79,7 +79,8 @@ class Evaluator {
   /// Correspondence at w: how much of each row is matched.
   SoftLinks links(const VectorRef& w);
 
-  /// Γ_ij and C_ij at the w of the last links() call; 0 and infinity for rows of different groups.
+  /// Γ_ij and what its pair costs the plan, C_ij - ε log(prior weight), at the w of the last links() call; 0 and
+  /// infinity for rows of different groups.
   [[nodiscard]] double plan_entry(Index response_row, Index feature_row) const;
   [[nodiscard]] double cost_entry(Index response_row, Index feature_row) const;
 
