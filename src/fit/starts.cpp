@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "fit/joint_moments.hpp"
 #include "fit/random.hpp"
 #include "fit/ransac.hpp"
 #include "unshuffle/error.hpp"
@@ -20,6 +21,7 @@ constexpr int default_starts = 8;
 // Streams of random numbers; starts count from zero, so their streams do not meet these.
 constexpr std::uint64_t pairing_stream = 1ULL << 40U;
 constexpr std::uint64_t least_squares_stream = 1ULL << 41U;
+constexpr std::uint64_t moments_stream = 1ULL << 50U;
 
 LinkedRows linked_in_order(const Problem& problem, const Model& bound) {
   const Links links = links_in_order(problem);
@@ -223,6 +225,18 @@ void add_spectra(const Problem& problem, const Model& bound, std::vector<Start>&
   }
 }
 
+// Third and fourth moments know which rotation it is, without any order of the axes; see joint_moments.cpp.
+void add_joint_moments(const Problem& problem, const Model& bound, std::uint64_t seed, std::vector<Start>& starts) {
+  constexpr std::size_t most = 4;
+  if (problem.x.cols() > 0 || !bound.linear_in_parameters()) return;
+  LinkedRows rows = link(problem, bound, {}, {});
+  rows.z = bound.basis(Side::feature, problem.z);
+  for (const AffineMap& map : maps_of_joint_moments(problem.y, problem.z, most, RandomStream(seed, moments_stream))) {
+    rows.y = (problem.z * map.linear).rowwise() + map.offset;
+    starts.push_back({"joint moments", least_squares(bound, rows, Vector::Zero(bound.parameters())).parameters, {}, 0});
+  }
+}
+
 Start user_start(const Model& bound, const FitOptions& options) {
   if (options.start.size() != bound.parameters()) {
     throw InvalidInput(
@@ -239,6 +253,7 @@ std::vector<Start> automatic_starts(const Problem& problem, const Model& bound, 
   add_prior_means(problem, bound, starts);
   if (!trusted) {
     add_group_means(problem, bound, starts);
+    add_joint_moments(problem, bound, options.seed, starts);
     add_spectra(problem, bound, starts);
     if (problem.responses() == problem.features()) starts.push_back(least_squares_start(problem, bound, options.seed));
   }
