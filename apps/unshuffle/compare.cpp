@@ -193,6 +193,7 @@ Bench prepare(const CompareCommand& command) {
   const TablesAsProblem loaded = load(command.tables);
   bench.problem = loaded.problem;
   bench.problem.known = known_pairs(command.search);
+  bench.problem.prior = pair_weights(command.search);
   bench.bound = bench.model->bound_to(bench.problem);
   require_estimable(bench.problem, *bench.bound);
   apply_to_model(command.search, bench.problem, *bench.bound, bench.options);

@@ -257,6 +257,8 @@ std::string needs_memory(const FitCommand& command, const FitOptions& options) {
       {!command.checkpoint.empty(), "--checkpoint"},
       {!command.report.empty(), "--report"},
       {!command.search.known.empty(), "--known"},
+      {!command.search.prior.empty(), "--prior"},
+      {!command.tables.soft_groups.empty(), "--soft-group"},
       {!command.search.truth.empty(), "--truth"},
       {command.search.paper_settings, "--paper-settings"},
       {uses_events, "scales and gates of events"}};
@@ -271,7 +273,9 @@ int run_in_pieces(const FitCommand& command, FitOptions options, Team& team) {
   if (!obstacle.empty()) throw InvalidInput(fmt::format("{}: not with tables in pieces (--stream)", obstacle));
   use_threads(options.threads);
   const auto model = make_model(command.method.model, !command.method.no_intercept);
-  if (team.leads() && !command.out.empty()) require_writable(command.out);
+  for (const std::string& path : {command.out, command.trace}) {
+    if (!path.empty() && team.leads()) require_writable(path);
+  }
   large::ReadOptions reading;
   if (command.stream)
     reading.scratch =
@@ -312,6 +316,7 @@ int run_in_memory(const FitCommand& command, FitOptions options, Team& team) {
   options.team = &team;
   Problem& problem = loaded.problem;
   problem.known = command.search.truth.empty() ? known_pairs(command.search) : true_pairs(command.search.truth);
+  problem.prior = pair_weights(command.search);
   const auto bound = model->bound_to(problem);
   require_estimable(problem, *bound);
   require_memory(problem, *bound, options);

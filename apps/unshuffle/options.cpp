@@ -30,6 +30,30 @@ std::vector<GroupKey> to_keys(const std::vector<std::string>& groups) {
   return keys;
 }
 
+/// KEY:RATE or LEFT=RIGHT:RATE.
+std::vector<SoftGroup> to_soft_groups(const std::vector<std::string>& groups) {
+  std::vector<SoftGroup> made;
+  for (const std::string& group : groups) {
+    const auto colon = group.rfind(':');
+    const std::string columns = group.substr(0, colon);
+    const auto equals = columns.find('=');
+    SoftGroup soft{{columns.substr(0, equals), equals == std::string::npos ? columns : columns.substr(equals + 1)}, 0};
+    if (colon != std::string::npos) {
+      const char* end = group.data() + group.size();
+      const auto [stop, failure] = std::from_chars(group.data() + colon + 1, end, soft.agreement);
+      if (failure != std::errc{} || stop != end) soft.agreement = 0;
+    }
+    if (soft.key.response_column.empty() || soft.key.feature_column.empty() || !(soft.agreement > 0) ||
+        !(soft.agreement < 1)) {
+      throw InvalidInput(fmt::format(
+          "--soft-group {}: COLUMN:RATE or LEFT=RIGHT:RATE was expected, with a rate of agreement above 0 and below 1",
+          group));
+    }
+    made.push_back(std::move(soft));
+  }
+  return made;
+}
+
 Epsilon to_epsilon(const MethodOptions& options) {
   Epsilon epsilon;
   if (options.epsilon_absolute_given->count() > 0) {
@@ -100,6 +124,14 @@ void add_table_options(CLI::App& command, TableOptions& options) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("COL");
+  command
+      .add_option("--soft-group", options.soft_groups,
+                  "A key that true partners agree in at this rate, as sex:0.98 or LEFT=RIGHT:0.9: rows that agree are "
+                  "the likelier partners. Several keys by comma. Needs a matrix of all pairs; methods auto, entropic, "
+                  "robot and robot-robust.")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("COL:RATE");
   command.add_flag("--quiet", options.quiet, "Print errors only.");
   add_scale_options(command, options.events);
   add_gate_options(command, options.events);
@@ -196,6 +228,7 @@ ColumnChoice column_choice(const TableOptions& options) {
   if (options.z_given != nullptr && options.z_given->count() > 0) columns.z = options.z;
   columns.weights = options.weights;
   columns.groups = to_keys(options.groups);
+  columns.soft_groups = to_soft_groups(options.soft_groups);
   return columns;
 }
 

@@ -22,7 +22,8 @@ struct TableOptions {
   std::vector<std::string> x;
   std::vector<std::string> z;
   std::string weights;
-  std::vector<std::string> groups;  ///< KEY or LEFT=RIGHT.
+  std::vector<std::string> groups;       ///< KEY or LEFT=RIGHT.
+  std::vector<std::string> soft_groups;  ///< KEY:RATE or LEFT=RIGHT:RATE.
   EventFlags events;
   bool quiet = false;
   CLI::Option* x_given = nullptr;

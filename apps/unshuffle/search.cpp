@@ -59,6 +59,11 @@ void add_search_options(CLI::App& app, SearchOptions& options) {
       "--known", options.known,
       "CSV with columns response_row,feature_row, counted from 0: links that are certain. Methods keep them; "
       "oracle uses nothing else.");
+  app.add_option(
+      "--prior", options.prior,
+      "CSV with columns response_row,feature_row,weight, rows counted from 0: the prior odds > 0 of that pair relative "
+      "to the pairs not listed, which have 1. Needs a matrix of all pairs; methods auto, entropic, robot and "
+      "robot-robust.");
   options.special.push_back({app.add_option("--truth", options.truth,
                                             "truth.json of unshuffle simulate; the oracle takes the links from it."),
                              {Method::oracle}});
@@ -138,6 +143,11 @@ void apply_to_model(const SearchOptions& options, const Problem& problem, const 
 std::vector<KnownPair> known_pairs(const SearchOptions& options) {
   if (options.known.empty()) return {};
   return known_pairs_of(read_csv(options.known));
+}
+
+std::vector<PairWeight> pair_weights(const SearchOptions& options) {
+  if (options.prior.empty()) return {};
+  return pair_weights_of(read_csv(options.prior));
 }
 
 std::vector<KnownPair> true_pairs(const std::string& path) {

@@ -18,6 +18,7 @@ struct SearchOptions {
   int max_iterations = 0;
   std::uint64_t seed = 0;
   std::string known;
+  std::string prior;
   std::string truth;
   bool paper_settings = false;
   std::string am_step = "exact";
@@ -53,6 +54,9 @@ void apply_to_model(const SearchOptions& options, const Problem& problem, const 
 
 /// Pairs of --known; none when not given.
 [[nodiscard]] std::vector<KnownPair> known_pairs(const SearchOptions& options);
+
+/// Weights of --prior; none when not given.
+[[nodiscard]] std::vector<PairWeight> pair_weights(const SearchOptions& options);
 
 /// All pairs of a truth.json, from its permutation.
 [[nodiscard]] std::vector<KnownPair> true_pairs(const std::string& path);

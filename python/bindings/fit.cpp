@@ -3,6 +3,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include "arrays.hpp"
@@ -21,6 +22,7 @@ namespace {
 
 using MatrixIn = nb::DRef<const Matrix>;  // any strides
 using Pairs = std::vector<std::pair<Index, Index>>;
+using Weights = std::vector<std::tuple<Index, Index, double>>;
 
 /// Calls the user's function now and then, and lets Ctrl-C through; whatever Python raises ends the fit. A method that
 /// runs others is told to stop by each of them again.
@@ -63,13 +65,14 @@ struct Fitted {
 Problem make_problem(const MatrixIn& y, const MatrixIn& x, const MatrixIn& z, std::vector<std::string> y_names,
                      std::vector<std::string> x_names, std::vector<std::string> z_names, const Vector& response_weights,
                      const Vector& feature_weights, std::vector<Index> response_groups,
-                     std::vector<Index> feature_groups, const Pairs& known) {
+                     std::vector<Index> feature_groups, const Pairs& known, const Weights& prior) {
   Problem problem{.y = y, .x = x, .z = z};
   problem.response_weights = response_weights;
   problem.feature_weights = feature_weights;
   problem.response_groups = std::move(response_groups);
   problem.feature_groups = std::move(feature_groups);
   for (const auto& [response, feature] : known) problem.known.push_back({response, feature});
+  for (const auto& [response, feature, weight] : prior) problem.prior.push_back({response, feature, weight});
   problem.y_names = std::move(y_names);
   problem.x_names = std::move(x_names);
   problem.z_names = std::move(z_names);
@@ -157,14 +160,14 @@ void bind_fit(nb::module_& module) {
           [](Problem* self, const MatrixIn& y, const MatrixIn& x, const MatrixIn& z, std::vector<std::string> y_names,
              std::vector<std::string> x_names, std::vector<std::string> z_names, const Vector& response_weights,
              const Vector& feature_weights, std::vector<Index> response_groups, std::vector<Index> feature_groups,
-             const Pairs& known) {
+             const Pairs& known, const Weights& prior) {
             new (self) Problem(make_problem(y, x, z, std::move(y_names), std::move(x_names), std::move(z_names),
                                             response_weights, feature_weights, std::move(response_groups),
-                                            std::move(feature_groups), known));
+                                            std::move(feature_groups), known, prior));
           },
           nb::arg("y"), nb::arg("x"), nb::arg("z"), nb::kw_only(), nb::arg("y_names"), nb::arg("x_names"),
           nb::arg("z_names"), nb::arg("response_weights"), nb::arg("feature_weights"), nb::arg("response_groups"),
-          nb::arg("feature_groups"), nb::arg("known"))
+          nb::arg("feature_groups"), nb::arg("known"), nb::arg("prior"))
       .def_ro("x_names", &Problem::x_names)
       .def_ro("z_names", &Problem::z_names)
       .def_ro("y_names", &Problem::y_names);

@@ -80,6 +80,18 @@ def test_groups_of_any_label_and_known_pairs(unlinked):
     np.testing.assert_allclose(model.coef_, unlinked.coefficients, rtol=0.05)
 
 
+def test_prior_odds_of_pairs():
+    rng = np.random.default_rng(3)
+    z, order = rng.normal(size=(100, 1)), rng.permutation(100)
+    y = 2 * z[order, 0] + rng.normal(0, 0.1, 100)
+    candidates = np.where(rng.random(100) < 0.7, order, rng.integers(0, 100, 100))
+    prior = [(i, j, 0.7 / 0.3 * 99) for i, j in enumerate(candidates)]
+    model = ShuffledRegressor("entropic").fit_tables(y=y, z=z, prior=prior)
+    assert model.coef_ == pytest.approx([2], abs=0.1)
+    with pytest.raises(ValueError, match="am cannot use prior weights"):
+        ShuffledRegressor("am").fit_tables(y=y, z=z, prior=prior)
+
+
 def test_weights_are_row_masses():
     z = np.linspace(0, 1, 20)[:, None]
     y = np.where(z[:, 0] < 0.5, z[:, 0], 5 + 3 * z[:, 0])

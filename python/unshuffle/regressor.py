@@ -97,19 +97,21 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
         return self._fit(_problem(y, None, X, y_names, [], names), one_table=True)
 
     def fit_tables(
-        self, y, z, x=None, *, response_weights=None, feature_weights=None, groups=None, known=None
+        self, y, z, x=None, *, response_weights=None, feature_weights=None, groups=None, known=None,
+        prior=None
     ):
         """Two tables: y (and x, features known beside it) of n rows, z of m rows.
 
         groups: labels of the responses and labels of the features; only rows with equal labels may match.
         known: pairs (response row, feature row) that are certain.
+        prior: (response row, feature row, weight): the prior odds of that pair relative to those not listed.
         """
         names = [column_names(table) for table in (y, x, z)]
         response_groups, feature_groups = codes_of(groups)
         problem = _problem(
             matrix_of(y, "y"), None if x is None else matrix_of(x, "x"), matrix_of(z, "z"), *names,
             response_weights=response_weights, feature_weights=feature_weights,
-            response_groups=response_groups, feature_groups=feature_groups, known=known,
+            response_groups=response_groups, feature_groups=feature_groups, known=known, prior=prior,
         )
         in_frames = bool(names[2]) and (x is None or bool(names[1]))
         return self._fit(problem, one_table=False, named=in_frames)
@@ -304,7 +306,7 @@ class RobustShuffledRegressor(ShuffledRegressor):
 
 
 def _problem(y, x, z, y_names, x_names, z_names, *, response_weights=None, feature_weights=None, response_groups=(),
-             feature_groups=(), known=None):
+             feature_groups=(), known=None, prior=None):
     y = np.asarray(y, float)
     y = y.reshape(len(y), -1)
     x = np.empty((len(y), 0)) if x is None else x
@@ -315,4 +317,5 @@ def _problem(y, x, z, y_names, x_names, z_names, *, response_weights=None, featu
         feature_weights=empty if feature_weights is None else np.asarray(feature_weights, float),
         response_groups=response_groups, feature_groups=feature_groups,
         known=[] if known is None else [(int(i), int(j)) for i, j in known],
+        prior=[] if prior is None else [(int(i), int(j), float(weight)) for i, j, weight in prior],
     )

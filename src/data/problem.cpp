@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "unshuffle/error.hpp"
 
@@ -90,6 +91,48 @@ void require_known_pairs(const Problem& problem) {
   }
 }
 
+void require_prior(const Problem& problem) {
+  std::set<std::pair<Index, Index>> seen;
+  for (std::size_t at = 0; at < problem.prior.size(); ++at) {
+    const auto& [response, feature, weight] = problem.prior[at];
+    const auto check = [&](Index row, Index rows, std::string_view table) {
+      if (row >= 0 && row < rows) return;
+      throw BadData(
+          fmt::format("prior weight {}: {} has no row {}; 0 to {} was expected", at + 1, table, row, rows - 1));
+    };
+    check(response, problem.responses(), response_table);
+    check(feature, problem.features(), feature_table);
+    if (!std::isfinite(weight) || !(weight > 0)) {
+      throw BadData(fmt::format("prior weight {}: rows {} and {} have the weight {}; a finite number > 0 was expected",
+                                at + 1, response, feature, weight));
+    }
+    if (!seen.insert({response, feature}).second) {
+      throw BadData(fmt::format("prior weight {}: rows {} and {} already have one", at + 1, response, feature));
+    }
+    if (!problem.response_groups.empty() && problem.response_groups[static_cast<std::size_t>(response)] !=
+                                                problem.feature_groups[static_cast<std::size_t>(feature)]) {
+      throw BadData(fmt::format("prior weight {}: rows {} and {} are of different groups", at + 1, response, feature));
+    }
+  }
+}
+
+void require_soft_keys(const Problem& problem) {
+  for (std::size_t at = 0; at < problem.soft_keys.size(); ++at) {
+    const SoftKey& key = problem.soft_keys[at];
+    if (static_cast<Index>(key.response_labels.size()) != problem.responses() ||
+        static_cast<Index>(key.feature_labels.size()) != problem.features()) {
+      throw BadData(fmt::format("soft key {}: {} and {} labels for {} and {} rows; one per row was expected", at + 1,
+                                key.response_labels.size(), key.feature_labels.size(), problem.responses(),
+                                problem.features()));
+    }
+    if (!(key.agreement > 0 && key.agreement < 1)) {
+      throw BadData(
+          fmt::format("soft key {}: agreement = {} must be above 0 and below 1; keys that always agree are groups",
+                      at + 1, key.agreement));
+    }
+  }
+}
+
 Vector normalised(const Vector& weights, Index rows) {
   if (weights.size() == 0) return Vector::Constant(rows, 1.0 / static_cast<double>(rows));
   return weights / weights.sum();
@@ -134,6 +177,8 @@ void validate(const Problem& problem) {
   require_weights(problem.feature_weights, problem.features(), feature_table);
   require_groups(problem);
   require_known_pairs(problem);
+  require_prior(problem);
+  require_soft_keys(problem);
   if (blocks_of(problem).empty()) throw BadData("no group occurs in both tables; no row could match any other");
 }
 
@@ -199,6 +244,38 @@ std::vector<Block> blocks_of(const Problem& problem) {
     blocks.push_back({{pair.response_row}, {pair.feature_row}, weights[pair.response_row]});
   }
   return blocks;
+}
+
+// Of a response with label v, the true partner has the same label with probability a, and is then any of the features
+// that have it; of a pair that is none, the feature has it with probability q, the share of features that do. The odds
+// that the labels speak for the pair are a/q where they agree and (1-a)/(1-q) where they do not, so a rare label says
+// more than a common one (Fellegi & Sunter 1969).
+Matrix log_weights_of_keys(const Problem& problem, const std::vector<Index>& response_rows,
+                           const std::vector<Index>& feature_rows) {
+  Matrix sum = Matrix::Zero(static_cast<Index>(response_rows.size()), static_cast<Index>(feature_rows.size()));
+  for (const SoftKey& key : problem.soft_keys) {
+    std::map<Index, double> count;
+    double labelled = 0;
+    for (const Index label : key.feature_labels) {
+      if (label < 0) continue;
+      ++count[label];
+      ++labelled;
+    }
+    for (Index i = 0; i < sum.rows(); ++i) {
+      const Index label = key.response_labels[static_cast<std::size_t>(response_rows[static_cast<std::size_t>(i)])];
+      const auto found = count.find(label);
+      // A label that no feature has, or that all have, says the same of every pair.
+      if (label < 0 || found == count.end() || found->second == labelled) continue;
+      const double share = found->second / labelled;
+      const double agree = std::log(key.agreement / share);
+      const double differ = std::log((1 - key.agreement) / (1 - share));
+      for (Index j = 0; j < sum.cols(); ++j) {
+        const Index other = key.feature_labels[static_cast<std::size_t>(feature_rows[static_cast<std::size_t>(j)])];
+        if (other >= 0) sum(i, j) += other == label ? agree : differ;
+      }
+    }
+  }
+  return sum;
 }
 
 }  // namespace unshuffle

@@ -116,6 +116,28 @@ void add_groups(Problem& problem, const Table& responses, const Table& features,
   for (const Names& key : right) problem.feature_groups.push_back(labels.at(key));
 }
 
+/// Labels by key, equal for equal keys; negative for empty cells.
+std::vector<Index> labels_of(const Names& keys, std::map<std::string, Index>& labels) {
+  std::vector<Index> made;
+  for (const std::string& key : keys) {
+    const auto next = static_cast<Index>(labels.size());
+    made.push_back(key.empty() ? -1 : labels.try_emplace(key, next).first->second);
+  }
+  return made;
+}
+
+void add_soft_keys(Problem& problem, const Table& responses, const Table& features,
+                   const std::vector<SoftGroup>& groups) {
+  for (const auto& [key, agreement] : groups) {
+    const Column& a = responses.column(key.response_column);
+    const Column& b = features.column(key.feature_column);
+    const bool as_numbers = a.numeric() && b.numeric();
+    std::map<std::string, Index> labels;
+    std::vector<Index> left = labels_of(keys_of(a, as_numbers, responses.rows), labels);
+    problem.soft_keys.push_back({std::move(left), labels_of(keys_of(b, as_numbers, features.rows), labels), agreement});
+  }
+}
+
 /// Rows whose group is missing on the other side take no part; that must not go unsaid.
 void note_rows_without_group(const Problem& problem, const Table& responses, const Table& features, Names& notes) {
   if (problem.response_groups.empty()) return;
@@ -141,6 +163,9 @@ Names taken_columns(const ColumnChoice& columns, bool response_side) {
   for (const GroupKey& group : columns.groups) {
     taken.push_back(response_side ? group.response_column : group.feature_column);
   }
+  for (const SoftGroup& group : columns.soft_groups) {
+    taken.push_back(response_side ? group.key.response_column : group.key.feature_column);
+  }
   return taken;
 }
 
@@ -164,6 +189,7 @@ TablesAsProblem assemble(const Table& responses, const Table& features, ColumnCh
     if (right) problem.feature_weights = weights_of(features, columns.weights);
   }
   add_groups(problem, responses, features, columns.groups);
+  add_soft_keys(problem, responses, features, columns.soft_groups);
   validate(problem);
   note_rows_without_group(problem, responses, features, notes);
   return {std::move(problem), std::move(columns), std::move(notes)};
@@ -195,26 +221,46 @@ TablesAsProblem table_to_problem(const Table& table, ColumnChoice columns) {
   return assemble(table, table, std::move(columns), std::move(notes));
 }
 
+namespace {
+
+/// A column of row numbers, as written.
+Names row_cells(const Table& pairs, const std::string& name) { return keys_of(pairs.column(name), false, pairs.rows); }
+
+Index to_row(const Table& pairs, const std::string& cell, std::size_t row, const char* name) {
+  Index value = 0;
+  const auto [end, failure] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  if (failure == std::errc{} && end == cell.data() + cell.size() && value >= 0) return value;
+  throw BadData(fmt::format("{}, row {}: column \"{}\" holds \"{}\"; a row number from 0 was expected", pairs.source,
+                            row + 1, name, cell));
+}
+
+}  // namespace
+
 std::vector<KnownPair> known_pairs_of(const Table& pairs) {
-  const auto cells = [&](const std::string& name) {
-    const Column& column = pairs.column(name);
-    return keys_of(column, false, pairs.rows);
-  };
-  const Names left = cells("response_row");
-  const Names right = cells("feature_row");
-  const auto to_row = [&](const std::string& cell, std::size_t row, const char* name) {
-    Index value = 0;
-    const auto [end, failure] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-    if (failure == std::errc{} && end == cell.data() + cell.size() && value >= 0) return value;
-    throw BadData(fmt::format("{}, row {}: column \"{}\" holds \"{}\"; a row number from 0 was expected", pairs.source,
-                              row + 1, name, cell));
-  };
+  const Names left = row_cells(pairs, "response_row");
+  const Names right = row_cells(pairs, "feature_row");
   std::vector<KnownPair> known;
   for (std::size_t row = 0; row < left.size(); ++row) {
     if (left[row].empty() || right[row].empty()) continue;
-    known.push_back({to_row(left[row], row, "response_row"), to_row(right[row], row, "feature_row")});
+    known.push_back({to_row(pairs, left[row], row, "response_row"), to_row(pairs, right[row], row, "feature_row")});
   }
   return known;
+}
+
+std::vector<PairWeight> pair_weights_of(const Table& weights) {
+  const Names left = row_cells(weights, "response_row");
+  const Names right = row_cells(weights, "feature_row");
+  const std::vector<double>& values = weights.numbers("weight");
+  std::vector<PairWeight> prior;
+  for (std::size_t row = 0; row < left.size(); ++row) {
+    if (!(values[row] > 0)) {
+      throw BadData(fmt::format("{}, row {}: column \"weight\" holds {}; prior odds > 0 were expected", weights.source,
+                                row + 1, values[row]));
+    }
+    prior.push_back({to_row(weights, left[row], row, "response_row"), to_row(weights, right[row], row, "feature_row"),
+                     values[row]});
+  }
+  return prior;
 }
 
 }  // namespace unshuffle

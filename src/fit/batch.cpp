@@ -42,6 +42,16 @@ Problem draw_batch(const Problem& problem, Index rows, RandomStream& random) {
     batch.known.push_back(
         {response_place[std::size_t(pair.response_row)], feature_place[std::size_t(pair.feature_row)]});
   }
+  for (const auto& [response_row, feature_row, weight] : problem.prior) {
+    const Index i = response_place[std::size_t(response_row)], j = feature_place[std::size_t(feature_row)];
+    if (i >= 0 && j >= 0) batch.prior.push_back({i, j, weight});
+  }
+  for (const SoftKey& key : problem.soft_keys) {
+    SoftKey some{{}, {}, key.agreement};
+    for (const Index i : responses) some.response_labels.push_back(key.response_labels[std::size_t(i)]);
+    for (const Index j : features) some.feature_labels.push_back(key.feature_labels[std::size_t(j)]);
+    batch.soft_keys.push_back(std::move(some));
+  }
   batch.y_names = problem.y_names;
   batch.x_names = problem.x_names;
   batch.z_names = problem.z_names;

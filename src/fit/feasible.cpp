@@ -29,8 +29,8 @@ double dense_bytes(const Problem& problem) {
   for (const Block& block : blocks_of(problem)) {
     entries += static_cast<double>(block.response_rows.size()) * static_cast<double>(block.feature_rows.size());
   }
-  // Cost, plan and the workspace of a solve with its gradient: about six matrices of doubles.
-  return 6.0 * 8.0 * entries;
+  // Cost, plan and the workspace of a solve with its gradient: about six matrices of doubles, two more with a prior.
+  return (problem.has_prior() ? 8.0 : 6.0) * 8.0 * entries;
 }
 
 void require_estimable(const Problem& problem, const Model& bound) {
@@ -47,7 +47,7 @@ void require_memory(const Problem& problem, const Model& bound, const FitOptions
   if (!dense_method && backend_for(problem, bound, options.backend) == Backend::sorted) return;
   const bool plan_is_shared =
       options.method == Method::robot || options.method == Method::robot_robust || options.method == Method::automatic;
-  const int processes = several(options.team) && plan_is_shared ? options.team->size() : 1;
+  const int processes = several(options.team) && plan_is_shared && !problem.has_prior() ? options.team->size() : 1;
   require_memory(dense_bytes(problem) / processes,
                  fmt::format("{} × {} rows on the dense backend", problem.responses(), problem.features()),
                  "; use one response and an additive model (sorted backend) with a method that has no matrix of all "

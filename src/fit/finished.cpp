@@ -146,6 +146,13 @@ WorkKey key_of_fit(const Problem& problem, const Model& model, const FitOptions&
     for (const Index label : *groups) key.add(double(label));
   }
   for (const KnownPair& pair : problem.known) key.add(double(pair.response_row)).add(double(pair.feature_row));
+  for (const PairWeight& pair : problem.prior)
+    key.add(double(pair.response_row)).add(double(pair.feature_row)).add(pair.weight);
+  for (const SoftKey& soft : problem.soft_keys) {
+    key.add(soft.agreement);
+    for (const auto* labels : {&soft.response_labels, &soft.feature_labels})
+      for (const Index label : *labels) key.add(double(label));
+  }
   for (const auto& name : problem.y_names) key.add(name);
   const FitOptions& o = options;
   key.add(o.start);

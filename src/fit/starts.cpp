@@ -5,7 +5,9 @@
 #include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
+#include "fit/joint_moments.hpp"
 #include "fit/random.hpp"
 #include "fit/ransac.hpp"
 #include "unshuffle/error.hpp"
@@ -19,6 +21,7 @@ constexpr int default_starts = 8;
 // Streams of random numbers; starts count from zero, so their streams do not meet these.
 constexpr std::uint64_t pairing_stream = 1ULL << 40U;
 constexpr std::uint64_t least_squares_stream = 1ULL << 41U;
+constexpr std::uint64_t moments_stream = 1ULL << 50U;
 
 LinkedRows linked_in_order(const Problem& problem, const Model& bound) {
   const Links links = links_in_order(problem);
@@ -132,6 +135,36 @@ void add_group_means(const Problem& problem, const Model& bound, std::vector<Sta
   starts.push_back({"group means", solved.parameters, {}, 0});
 }
 
+// What the prior alone says of the partner of response i is a distribution over features, and y_i is on average f of
+// them all: regression on the features' means under it, as for groups, is consistent where the prior is right.
+void add_prior_means(const Problem& problem, const Model& bound, std::vector<Start>& starts) {
+  if (!problem.has_prior() || !bound.linear_in_parameters()) return;
+  const Vector nothing = Vector::Zero(bound.parameters());
+  EvaluatorOptions options;
+  options.tolerance = 1e-6;
+  Evaluator evaluator(problem, bound, options);
+  constexpr double all_else = 1e6;  // costs are nothing beside so large an ε
+  evaluator.set_epsilon(all_else * std::max(evaluator.largest_cost(nothing), std::numeric_limits<double>::min()));
+  (void)evaluator.links(nothing);
+  LinkedRows means;
+  if (problem.x.cols() > 0) means.x = bound.basis(Side::response, problem.x);
+  means.y = problem.y;
+  const Matrix z = bound.basis(Side::feature, problem.z);
+  means.z = Matrix::Zero(problem.responses(), z.cols());
+  Vector matched = Vector::Zero(problem.responses());
+  for (const Block& block : blocks_of(problem)) {
+    for (const Index i : block.response_rows) {
+      for (const Index j : block.feature_rows) {
+        const double mass = evaluator.plan_entry(i, j);
+        means.z.row(i) += mass * z.row(j);
+        matched(i) += mass;
+      }
+      if (matched(i) > 0) means.z.row(i) /= matched(i);
+    }
+  }
+  starts.push_back({"prior means", least_squares(bound, means, nothing, matched).parameters, {}, 0});
+}
+
 /// Principal axes of a table's rows, widest first; a negative skewness is turned round.
 struct Spectrum {
   Eigen::RowVectorXd mean;
@@ -192,6 +225,18 @@ void add_spectra(const Problem& problem, const Model& bound, std::vector<Start>&
   }
 }
 
+// Third and fourth moments know which rotation it is, without any order of the axes; see joint_moments.cpp.
+void add_joint_moments(const Problem& problem, const Model& bound, std::uint64_t seed, std::vector<Start>& starts) {
+  constexpr std::size_t most = 4;
+  if (problem.x.cols() > 0 || !bound.linear_in_parameters()) return;
+  LinkedRows rows = link(problem, bound, {}, {});
+  rows.z = bound.basis(Side::feature, problem.z);
+  for (const AffineMap& map : maps_of_joint_moments(problem.y, problem.z, most, RandomStream(seed, moments_stream))) {
+    rows.y = (problem.z * map.linear).rowwise() + map.offset;
+    starts.push_back({"joint moments", least_squares(bound, rows, Vector::Zero(bound.parameters())).parameters, {}, 0});
+  }
+}
+
 Start user_start(const Model& bound, const FitOptions& options) {
   if (options.start.size() != bound.parameters()) {
     throw InvalidInput(
@@ -205,8 +250,10 @@ std::vector<Start> automatic_starts(const Problem& problem, const Model& bound, 
   std::vector<Start> starts;
   if (options.row_hint) starts.push_back(ransac_start(linked_in_order(problem, bound), bound, options.seed, 0));
   const bool trusted = !starts.empty() && starts.front().covariance.size() > 0;
+  add_prior_means(problem, bound, starts);
   if (!trusted) {
     add_group_means(problem, bound, starts);
+    add_joint_moments(problem, bound, options.seed, starts);
     add_spectra(problem, bound, starts);
     if (problem.responses() == problem.features()) starts.push_back(least_squares_start(problem, bound, options.seed));
   }

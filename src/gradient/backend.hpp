@@ -11,7 +11,9 @@ namespace unshuffle {
   const bool on_a_line = problem.outputs() == 1 && model.additive() != nullptr;
   if (wanted == Backend::sorted && !on_a_line)
     throw InvalidInput("the sorted backend needs one response column and an additive model");
-  return on_a_line && wanted != Backend::dense ? Backend::sorted : Backend::dense;
+  if (wanted == Backend::sorted && problem.has_prior())
+    throw InvalidInput("the sorted backend knows positions, not pairs; prior weights and soft groups need the dense one");
+  return on_a_line && !problem.has_prior() && wanted != Backend::dense ? Backend::sorted : Backend::dense;
 }
 
 }  // namespace unshuffle

@@ -134,17 +134,31 @@ std::vector<Index> DenseBlock::held(Side side) const {
 BlockValue DenseBlock::solve(double epsilon, Objective objective) {
   options_.epsilon = epsilon;
   solver_.set_options(options_);
-  plan_ = options_.team == nullptr ? solver_.solve(cost_, responses_.weights, features_.weights)
-                                   : solver_.solve(cost_, responses_.all_weights(), features_.all_weights());
+  const bool weighted = log_prior_.size() > 0;  // never with a team
+  if (weighted)
+    plan_ = solver_.solve(cost_ - epsilon * log_prior_, responses_.weights, features_.weights);
+  else if (options_.team == nullptr)
+    plan_ = solver_.solve(cost_, responses_.weights, features_.weights);
+  else
+    plan_ = solver_.solve(cost_, responses_.all_weights(), features_.all_weights());
   BlockValue value;
   value.transport_cost = plan_.transport_cost;
-  value.objective = objective == Objective::transport ? plan_.transport_cost
+  if (weighted) value.transport_cost += epsilon * plan_.coupling.cwiseProduct(log_prior_).sum();
+  value.objective = objective == Objective::transport ? value.transport_cost
                                                       : plan_.value + paper_constant(responses_, features_, epsilon);
   value.marginal_error = plan_.marginal_error;
   value.iterations = plan_.newton_steps + plan_.sinkhorn_steps;
   value.converged = plan_.converged;
   value.message = plan_.message;
   return value;
+}
+
+// <C,Γ> is what the solver calls the transport cost plus ε<log ω, Γ>.
+Matrix DenseBlock::plan_weights(Objective objective) {
+  Matrix weights = solver_.weights(plan_, objective);
+  if (objective == Objective::transport && log_prior_.size() > 0)
+    weights += solver_.pull_back(plan_, options_.epsilon * log_prior_);
+  return weights;
 }
 
 void DenseBlock::forget() { solver_ = transport::Solver(options_); }

@@ -62,7 +62,12 @@ class LineBlock {
   double epsilon_ = 0;
 };
 
-/// Anything else: C is formed in full, by a team each process's share of it.
+/// Anything else: C is formed in full, by a team each process's share of it. Prior weights ω of pairs (not with a team)
+/// are the measure against which the plan's entropy is taken,
+///   min <C,Γ> + ε KL(Γ | ω∘μ⊗ν)  =  min <C - ε log ω, Γ> + ε KL(Γ | μ⊗ν),
+/// so to the solver they are a part of the cost. The objectives keep them where the entropy is: the entropic value, a
+/// likelihood over links, has both, and the transport cost <C,Γ>, how well w explains the links chosen, neither. With
+/// the prior in it, w would be rewarded for following the prior instead of the data.
 class DenseBlock {
  public:
   DenseBlock(BlockRows responses, BlockRows features, const EvaluatorOptions& options, Team* team);
@@ -72,21 +77,25 @@ class DenseBlock {
   /// The caller fills cost() first.
   BlockValue solve(double epsilon, Objective objective);
   [[nodiscard]] Matrix& cost() { return cost_; }
+  /// log ω of every pair; empty: all ones.
+  [[nodiscard]] Matrix& log_prior() { return log_prior_; }
   /// W = d objective / dC, of the pairs in cost().
-  [[nodiscard]] Matrix plan_weights(Objective objective) { return solver_.weights(plan_, objective); }
+  [[nodiscard]] Matrix plan_weights(Objective objective);
   void forget();
 
   void link(SoftLinks& links);
   /// Not with a team.
   [[nodiscard]] double plan_entry(Index i, Index j) const { return plan_.coupling(i, j); }
-  [[nodiscard]] double cost_entry(Index i, Index j) const { return cost_(i, j); }
+  [[nodiscard]] double cost_entry(Index i, Index j) const {
+    return cost_(i, j) - (log_prior_.size() > 0 ? options_.epsilon * log_prior_(i, j) : 0.0);
+  }
   [[nodiscard]] const BlockRows& rows(Side side) const { return side == Side::response ? responses_ : features_; }
 
  private:
   BlockRows responses_, features_;
   transport::SolverOptions options_;
   transport::Solver solver_;
-  Matrix cost_;
+  Matrix cost_, log_prior_;
   transport::Plan plan_;
 };
 

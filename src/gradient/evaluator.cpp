@@ -88,6 +88,7 @@ struct Evaluator::State {
   template <class Work>
   void for_blocks(const Work& work) const;
   void exchange(std::vector<BlockValue>& values) const;
+  void lay_out_prior();
   [[nodiscard]] TwoTables tables_of(const DenseBlock& block) const {
     const std::vector<Index> responses = block.held(Side::response), features = block.held(Side::feature);
     return {rows_from(x, responses), rows_from(problem->y, responses), rows_from(z, features)};
@@ -146,7 +147,8 @@ void Evaluator::State::split_into_blocks() {
 }
 
 void Evaluator::State::share_out(const std::vector<BlockSize>& sizes) {
-  const std::vector<int> owners = owners_of(sizes, team == nullptr ? 1 : team->size(), backend == Backend::dense);
+  const bool plans_can_be_shared = backend == Backend::dense && !problem->has_prior();
+  const std::vector<int> owners = owners_of(sizes, team == nullptr ? 1 : team->size(), plans_can_be_shared);
   const int rank = team == nullptr ? 0 : team->rank();
   for (std::size_t b = 0; b < sizes.size(); ++b) {
     if (owners[b] == rank) own.push_back(b);
@@ -181,6 +183,19 @@ void Evaluator::State::exchange(std::vector<BlockValue>& values) const {
     value.iterations = static_cast<int>(all.number());
     value.converged = all.number() > 0;
     value.message = all.text();
+  }
+}
+
+void Evaluator::State::lay_out_prior() {
+  if (!problem->has_prior()) return;
+  for (DenseBlock& block : dense_blocks)
+    block.log_prior() = log_weights_of_keys(*problem, block.rows(Side::response).rows, block.rows(Side::feature).rows);
+  for (const auto& [response_row, feature_row, weight] : problem->prior) {
+    const auto i = static_cast<std::size_t>(response_row), j = static_cast<std::size_t>(feature_row);
+    const Index block = block_of_response[i];
+    if (block < 0 || block != block_of_feature[j]) continue;  // rows of weight zero, or linked for certain elsewhere
+    dense_blocks[static_cast<std::size_t>(block)].log_prior()(place_of_response[i], place_of_feature[j]) +=
+        std::log(weight);
   }
 }
 
@@ -296,6 +311,7 @@ Evaluator::Evaluator(const Problem& problem, const Model& model, EvaluatorOption
   state.x = model.basis(Side::response, problem.x);
   state.z = model.basis(Side::feature, problem.z);
   state.split_into_blocks();
+  state.lay_out_prior();
 }
 
 Evaluator::~Evaluator() = default;

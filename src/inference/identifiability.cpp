@@ -200,7 +200,7 @@ Identifiability judge(const SearchResult& found, const std::vector<Symmetry>& sy
     nearest = std::min(nearest, behind);
     made.alternatives.push_back({other.optimum.parameters, behind, other.optimum.nats, other.start});
   }
-  const bool blind = blocks_of(problem).size() == 1;
+  const bool blind = blocks_of(problem).size() == 1 && !problem.has_prior();
   std::vector<std::string> gaussian;
   if (blind) {
     for (const Index k : gaussian_columns(problem.z)) gaussian.push_back(problem.z_names[std::size_t(k)]);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
+#include <map>
 #include <numbers>
 
 #include "fit/starts.hpp"
@@ -27,8 +29,10 @@ namespace unshuffle {
 // What is left of the error is taken out by simulation (calibrated()). By the envelope theorem the plan need not be
 // differentiated:
 //   ∂N/∂w = (n/ε) Σ Γ_ij ∂C_ij/∂w,     ∂N/∂(log ε) = -n<C,Γ>/ε + n/2 - dD/d(log ε).
-// Groups add up; o outputs count n·o numbers and have no D; for n ≠ m the responses are taken as drawn evenly from the
-// features. The evaluator's value is against counting instead of μ⊗ν, which the constant takes back.
+// Prior weights leave a row fewer partners than the m features there are. If they are k, points lie m/k times as far
+// apart and so x is m/k times as large; in the limit of one partner D no longer changes with ε, as it must. Groups add
+// up; o outputs count n·o numbers and have no D; for n ≠ m the responses are taken as drawn evenly from the features.
+// The evaluator's value is against counting instead of μ⊗ν, which the constant takes back.
 namespace {
 
 double kappa_of(const Problem& problem, const Block& block) {
@@ -42,10 +46,34 @@ double kappa_of(const Problem& problem, const Block& block) {
   return range * zeta * std::numbers::sqrt2 / (4 * std::sqrt(std::numbers::pi));
 }
 
+/// How many features a response of the block can belong to by what the prior says: exp of the mean entropy of its rows.
+double partners_of(const Problem& problem, const Block& block) {
+  const auto features = static_cast<double>(block.feature_rows.size());
+  if (!problem.has_prior()) return features;
+  std::map<Index, Index> response_place, feature_place;
+  for (const Index i : block.response_rows) response_place.try_emplace(i, Index(response_place.size()));
+  for (const Index j : block.feature_rows) feature_place.try_emplace(j, Index(feature_place.size()));
+  Matrix logs = log_weights_of_keys(problem, block.response_rows, block.feature_rows);
+  for (const auto& [response_row, feature_row, weight] : problem.prior) {
+    const auto i = response_place.find(response_row), j = feature_place.find(feature_row);
+    if (i != response_place.end() && j != feature_place.end()) logs(i->second, j->second) += std::log(weight);
+  }
+  double entropy = 0;
+  for (Index i = 0; i < logs.rows(); ++i) {
+    const Eigen::ArrayXd share = (logs.row(i).array() - logs.row(i).maxCoeff()).exp().transpose();
+    const double total = share.sum();
+    // Σ p log p with p = share/total; what underflows to zero has none.
+    entropy += std::log(total) - (share * (share + std::numeric_limits<double>::min()).log()).sum() / total;
+  }
+  return std::exp(entropy / double(logs.rows()));
+}
+
 }  // namespace
 
 LinkLikelihood::LinkLikelihood(const Problem& problem, const Model& bound, LikelihoodOptions options)
-    : evaluator_(problem, bound,
+    : problem_(problem),
+      bound_(bound),
+      evaluator_(problem, bound,
                  [&] {
                    options.evaluator.objective = Objective::entropic;
                    options.evaluator.epsilon = {.value = 1, .relative = false};
@@ -60,7 +88,10 @@ LinkLikelihood::LinkLikelihood(const Problem& problem, const Model& bound, Likel
   const auto rows = static_cast<double>(problem.responses());
   for (const Block& block : blocks_of(problem)) {
     numbers_ += rows * block.share * double(problem.outputs());
-    if (problem.outputs() == 1) blocks_.push_back({rows * block.share, kappa_of(problem, block)});
+    if (problem.outputs() == 1) {
+      const double spaced = double(block.feature_rows.size()) / partners_of(problem, block);
+      blocks_.push_back({rows * block.share, spaced * kappa_of(problem, block)});
+    }
     constant_ += rows * block.share *
                  (1 + entropy(problem.response_weights, block.response_rows) +
                   entropy(problem.feature_weights, block.feature_rows));
@@ -132,12 +163,31 @@ Sample LinkLikelihood::at(const Vector& theta, bool with_hessian) {
 Matrix LinkLikelihood::information(const Vector& theta) {
   const Index p = theta.size() - 1;
   const Vector w = theta.head(p);
+  if (!has_hessian()) return information_by_differences(theta);
   if (known_epsilon_ > 0) return evaluate(w, theta(p), true).hessian;
   const Sample above = evaluate(w, theta(p) + log_epsilon_step, false);
   const Sample below = evaluate(w, theta(p) - log_epsilon_step, false);
   Sample here = evaluate(w, theta(p), true);
   set_last_column(here.hessian, (above.gradient - below.gradient) / (2 * log_epsilon_step));
   return here.hessian;
+}
+
+// Steps of a twentieth of the noise in the predictions: far above the rounding of gradients, far below what curves.
+Matrix LinkLikelihood::information_by_differences(const Vector& theta) {
+  const Index p = theta.size() - 1;
+  const double spread =
+      std::sqrt((problem_.y.rowwise() - problem_.y.colwise().mean()).squaredNorm() / double(problem_.y.size()));
+  const double noise = std::sqrt(known_epsilon_or(std::exp(theta(p))) / 2);
+  Vector step(p + 1);
+  step << 0.05 * noise / spread * natural_steps(problem_, bound_, theta.head(p)), log_epsilon_step;
+  Matrix hessian = Matrix::Identity(p + 1, p + 1);
+  for (Index k = 0; k < (known_epsilon_ > 0 ? p : p + 1); ++k) {
+    Vector above = theta, below = theta;
+    above(k) += step(k);
+    below(k) -= step(k);
+    hessian.col(k) = (at(above, false).gradient - at(below, false).gradient) / (2 * step(k));
+  }
+  return 0.5 * (hessian + hessian.transpose());
 }
 
 Vector Optimum::theta() const {

@@ -25,7 +25,7 @@ class LinkLikelihood {
   /// Value and gradient; the Hessian is exact in w and by a difference in log ε (sorted backend only).
   Sample at(const Vector& theta, bool with_hessian);
 
-  /// The Hessian with central differences in log ε: the observed information.
+  /// The Hessian with central differences in log ε, and in w where there is no other: the observed information.
   Matrix information(const Vector& theta);
 
   /// Subtracts tilt·θ from the value; see calibrated().
@@ -41,6 +41,7 @@ class LinkLikelihood {
 
  private:
   Sample evaluate(const Vector& w, double log_epsilon, bool with_hessian);
+  Matrix information_by_differences(const Vector& theta);
   [[nodiscard]] std::array<double, 2> link_entropy(double epsilon) const;
 
   struct DenseStretch {
@@ -48,6 +49,8 @@ class LinkLikelihood {
     double kappa;
   };
 
+  const Problem& problem_;
+  const Model& bound_;
   Evaluator evaluator_;
   std::vector<DenseStretch> blocks_;
   Vector tilt_;

@@ -32,6 +32,7 @@ void require_supported(const LargeTables& tables, const FitOptions& options) {
     throw InvalidInput("tables in pieces are descended on by trust_region or lbfgs");
   if (options.bootstrap > 0) throw InvalidInput("tables in pieces have no bootstrap");
   if (!tables.sample.known.empty()) throw InvalidInput("tables in pieces can have no known pairs");
+  if (tables.sample.has_prior()) throw InvalidInput("tables in pieces can have no prior weights of pairs");
 }
 
 /// The fit of the sample, which all processes find together, made one of all rows by the one that leads.

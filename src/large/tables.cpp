@@ -252,6 +252,7 @@ LargeTables read_tables_in_pieces(const std::vector<std::string>& responses, con
     throw InvalidInput(fmt::format("tables in pieces need one response column; {} were named", columns.response.size()));
   if (!columns.groups.empty() || !columns.weights.empty())
     throw InvalidInput("tables in pieces can have neither groups nor weights");
+  if (!columns.soft_groups.empty()) throw InvalidInput("tables in pieces can have no soft groups");
   const bool one_table = features.empty();
   TableFiles left(responses, team), right(one_table ? responses : features, team);
   TablesAsProblem head = one_table ? table_to_problem(left.head(), std::move(columns))

@@ -57,6 +57,10 @@ Estimate estimate_auto(const MethodInput& input) {
   if (known > 0 && known == std::min(problem.responses(), problem.features())) {
     return said(estimate_oracle(input), "oracle: ordinary regression", "all pairs are known");
   }
+  if (problem.has_prior()) {
+    return said(estimate_entropic(input), "entropic: likelihood over all links, weighted by their prior odds",
+                "prior weights of pairs are odds where links have a likelihood");
+  }
   if (!order_may_tell(input)) return without_order(input, "");
   Estimate in_order = estimate_mixture(input);
   const std::string found = in_order.identifiable.reason;

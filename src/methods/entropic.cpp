@@ -1,6 +1,7 @@
 // Maximum likelihood over all links: search, standard errors, verdict.
 #include <fmt/format.h>
 
+#include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
 
@@ -10,6 +11,7 @@
 #include "inference/identifiability.hpp"
 #include "inference/search.hpp"
 #include "methods/method.hpp"
+#include "unshuffle/error.hpp"
 
 namespace unshuffle {
 
@@ -42,7 +44,7 @@ Candidate as_candidate(const FoundOptimum& found) {
 
 /// Solutions that a symmetry of the features makes out of the answer join the search.
 std::vector<Symmetry> try_symmetries(const MethodInput& input, SearchResult& found) {
-  if (blocks_of(input.problem).size() > 1) return {};
+  if (blocks_of(input.problem).size() > 1 || input.problem.has_prior()) return {};
   const Optimum best = found.optima.front().optimum;
   std::vector<Symmetry> symmetries = symmetries_of(input.problem, input.bound, best.parameters);
   std::vector<FoundOptimum> images;
@@ -57,14 +59,26 @@ std::vector<Symmetry> try_symmetries(const MethodInput& input, SearchResult& fou
   return symmetries;
 }
 
-void set_errors(const MethodInput& input, const Optimum& best, const Matrix& covariance, Estimate& estimate) {
+/// Of the coefficients, from the observed information; empty where that is not positive.
+Matrix curvature_covariance(const MethodInput& input, const Optimum& best) {
+  LinkLikelihood likelihood(input.problem, input.bound, accurate(input.options));
+  const Eigen::LLT<Matrix> factor(likelihood.information(best.theta()));
+  if (factor.info() != Eigen::Success) return {};
+  const Index p = best.parameters.size();
+  return factor.solve(Matrix::Identity(p + 1, p + 1)).topLeftCorner(p, p);
+}
+
+void set_errors(const MethodInput& input, const Optimum& best, const Matrix& covariance, bool has_samples,
+                Estimate& estimate) {
   if (input.options.bootstrap > 0) {
     if (!estimate.stopped) estimate.std_errors = bootstrap_errors(input, best);
     estimate.stopped = estimate.std_errors.size() == 0;
     estimate.std_error_note = bootstrap_note(input.options, estimate.std_errors);
   } else if (covariance.size() > 0) {
     estimate.std_errors = covariance.diagonal().cwiseSqrt();
-    estimate.std_error_note = "from the likelihood over all links and its spread in samples of the fitted model";
+    estimate.std_error_note = has_samples
+                                  ? "from the likelihood over all links and its spread in samples of the fitted model"
+                                  : "from the curvature of the likelihood over all links";
   } else {
     estimate.std_error_note = "not to be had: the likelihood's curvature is not known or not downward; try --bootstrap";
   }
@@ -73,12 +87,17 @@ void set_errors(const MethodInput& input, const Optimum& best, const Matrix& cov
 }  // namespace
 
 Estimate estimate_entropic(const MethodInput& input) {
+  if (input.options.bootstrap > 0 && input.problem.has_prior()) {
+    throw InvalidInput("bootstrap draws links evenly, so it cannot be had with prior weights of pairs or soft groups");
+  }
   SearchResult found = search_optima(input.problem, input.bound, input.options);
   const std::vector<Symmetry> symmetries = try_symmetries(input, found);
   if (input.options.progress) (void)input.options.progress(1, 1);
   Optimum& best = found.optima.front().optimum;
   Matrix covariance;
-  if (!found.stopped && backend_for(input.problem, input.bound, input.options.backend) == Backend::sorted) {
+  const bool sorted = backend_for(input.problem, input.bound, input.options.backend) == Backend::sorted;
+  if (!found.stopped && !sorted) covariance = curvature_covariance(input, best);
+  if (!found.stopped && sorted) {
     Calibrated answer = calibrated(input.problem, input.bound, accurate(input.options), best, input.options.seed);
     best = std::move(answer.optimum);
     covariance = std::move(answer.covariance);
@@ -91,7 +110,7 @@ Estimate estimate_entropic(const MethodInput& input) {
   estimate.noise_sd = std::sqrt(best.epsilon / 2);
   estimate.epsilon = best.epsilon;
   estimate.identifiable = judge(found, symmetries, input.problem, input.bound, covariance);
-  set_errors(input, best, covariance, estimate);
+  set_errors(input, best, covariance, sorted, estimate);
   return estimate;
 }
 

@@ -40,6 +40,17 @@ void require_enough_rows(const Problem& problem, const Model& bound) {
   }
 }
 
+/// A method that chooses its links by itself would pass over what is known of them.
+void require_prior_is_read(const Problem& problem, const MethodInfo& method) {
+  if (!problem.has_prior() || method.prior) return;
+  std::string able;
+  for (const MethodInfo& info : known_methods()) {
+    if (info.prior) able += fmt::format("{}{}", able.empty() ? "" : ", ", info.name);
+  }
+  throw InvalidInput(
+      fmt::format("{} cannot use prior weights of pairs or soft groups; methods that can: {}", method.name, able));
+}
+
 /// The first sentence is about the transport problem at the answer, which only some methods minimise themselves.
 std::string in_words(const Evaluation& last, const Estimate& estimate) {
   const Candidate& best = estimate.candidates.front();
@@ -143,6 +154,7 @@ Fit fit(const Problem& given, const Model& model, const FitOptions& options) {
   const Problem problem = completed(given);
   const auto bound = model.bound_to(problem);
   require_enough_rows(problem, *bound);
+  require_prior_is_read(problem, entry_of(options.method).info);
 
   const double moved_before = options.team == nullptr ? 0 : options.team->bytes_moved();
   const FitOptions kept = with_finished_work(problem, *bound, options);

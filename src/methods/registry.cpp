@@ -8,17 +8,17 @@ namespace unshuffle {
 namespace {
 
 constexpr std::array entries{
-    MethodEntry{{Method::automatic, "auto", "looks at the data, chooses one of the others and says why"},
+    MethodEntry{{Method::automatic, "auto", "looks at the data, chooses one of the others and says why", false, true},
                 estimate_auto},
     MethodEntry{{Method::mixture, "mixture", "rows in order are linked rightly or not: estimates which, and how many"},
                 estimate_mixture},
-    MethodEntry{
-        {Method::entropic, "entropic", "maximum likelihood over all links, noise estimated, searched from many starts"},
-        estimate_entropic},
-    MethodEntry{
-        {Method::robot, "robot", "descent on the transport cost by its exact gradient; every row has a partner"},
-        estimate_robot},
-    MethodEntry{{Method::robot_robust, "robot-robust", "the same where rows may stay without a partner"},
+    MethodEntry{{Method::entropic, "entropic",
+                 "maximum likelihood over all links, noise estimated, searched from many starts", false, true},
+                estimate_entropic},
+    MethodEntry{{Method::robot, "robot", "descent on the transport cost by its exact gradient; every row has a partner",
+                 false, true},
+                estimate_robot},
+    MethodEntry{{Method::robot_robust, "robot-robust", "the same where rows may stay without a partner", false, true},
                 estimate_robot},
     MethodEntry{{Method::robot_unrolled, "robot-unrolled",
                  "as robot, by the gradient of a fixed number of Sinkhorn iterations (for comparison)", true},

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "unshuffle/error.hpp"
 #include "unshuffle/version.hpp"
@@ -106,13 +107,17 @@ Json optional_number(double value) { return value >= 0 ? Json(value) : Json(null
 Json context_of(const FitContext& context) {
   Json groups = Json::array();
   for (const GroupKey& key : context.columns.groups) groups.push_back({key.response_column, key.feature_column});
+  Json soft_groups = Json::array();
+  for (const auto& [key, agreement] : context.columns.soft_groups)
+    soft_groups.push_back({key.response_column, key.feature_column, agreement});
   const std::vector<std::string> none;
   return {{"columns",
            {{"response", context.columns.response},
             {"x", context.columns.x.value_or(none)},
             {"z", context.columns.z.value_or(none)},
             {"weights", context.columns.weights},
-            {"groups", groups}}},
+            {"groups", groups},
+            {"soft_groups", soft_groups}}},
           {"one_table", context.one_table},
           {"has_intercept", context.intercept},
           {"model_state", context.model_state},
@@ -180,6 +185,12 @@ FitContext context_from(const Json& object, const std::string& source) {
   context.columns.weights = get<std::string>(columns, "weights", source);
   for (const auto& [left, right] : get<std::vector<std::pair<std::string, std::string>>>(columns, "groups", source)) {
     context.columns.groups.push_back({left, right});
+  }
+  // Fits written before there were soft groups have none.
+  if (columns.contains("soft_groups")) {
+    using Triples = std::vector<std::tuple<std::string, std::string, double>>;
+    for (const auto& [left, right, agreement] : get<Triples>(columns, "soft_groups", source))
+      context.columns.soft_groups.push_back({{left, right}, agreement});
   }
   context.one_table = get<bool>(object, "one_table", source);
   context.intercept = get<bool>(object, "has_intercept", source);

@@ -163,6 +163,44 @@ class Success(Case):
         self.write("k.csv", "response_row,feature_row\n0,1\n0,2\n")
         self.refuse(3, *fit, says="is already in another pair")
 
+    def test_prior_weights_identify_what_is_not_identifiable_without(self):
+        chance = random.Random(1)
+        n, order = 120, list(range(120))
+        chance.shuffle(order)
+        z = [chance.gauss(0, 1) for _ in range(n)]
+        key = [chance.randrange(12) for _ in range(n)]
+        self.write("f.csv", "z,town\n" + "".join(f"{z[j]},c{key[j]}\n" for j in range(n)))
+        self.write("r.csv", "y,city\n" + "".join(
+            f"{2 * z[j] + chance.gauss(0, 0.2)},c{key[j] if chance.random() < 0.9 else chance.randrange(12)}\n" for j in order))
+        self.write("p.csv", "response_row,feature_row,weight\n" + "".join(
+            f"{i},{order[i] if chance.random() < 0.6 else chance.randrange(n)},{0.6 / 0.4 * (n - 1)}\n" for i in range(n)))
+        tables = ("r.csv", "f.csv", "--response", "y", "--json")
+        for evidence in (("--prior", "p.csv"), ("--soft-group", "city=town:0.9")):
+            fit = json.loads(self.succeed("fit", *tables, *evidence, "--out", "fit.json", "--pairs", "pairs.csv"))
+            self.assertEqual(fit["backend"], "dense")
+            self.assertAlmostEqual(fit["coefficients"]["z"], 2, delta=0.1)
+            self.assertEqual(fit["identifiable"]["verdict"], "identified")
+        self.assertEqual(fit["columns"]["soft_groups"], [["city", "town", 0.9]])
+        self.succeed("match", "fit.json", "r.csv", "f.csv", "--out", "again.csv")
+        self.assertEqual(read_rows(self.path("pairs.csv")), read_rows(self.path("again.csv")))
+
+    def test_prior_weights_that_make_no_sense_are_refused(self):
+        self.make_sample()
+        fit = ("fit", "r.csv", "f.csv", "--response", "y", "--quiet")
+        self.write("p.csv", "response_row,feature_row\n0,1\n")
+        self.refuse(3, *fit, "--prior", "p.csv", says='no column "weight"')
+        self.write("p.csv", "response_row,feature_row,weight\n0,1,0\n")
+        self.refuse(3, *fit, "--prior", "p.csv", says='column "weight" holds 0; prior odds > 0 were expected')
+        self.write("p.csv", "response_row,feature_row,weight\n0,80,2\n")
+        self.refuse(3, *fit, "--prior", "p.csv", says="has no row 80; 0 to 79 was expected")
+        self.write("p.csv", "response_row,feature_row,weight\n0,1,2\n")
+        self.refuse(2, *fit, "--prior", "p.csv", "--method", "am", says="am cannot use prior weights of pairs")
+        self.refuse(2, *fit, "--prior", "p.csv", "--method", "robot", "--backend", "sorted", says="need the dense one")
+        self.refuse(2, *fit, "--prior", "p.csv", "--stream", says="--prior: not with tables in pieces")
+        self.refuse(2, *fit, "--soft-group", "b", says="--soft-group b: COLUMN:RATE or LEFT=RIGHT:RATE was expected")
+        self.refuse(2, *fit, "--soft-group", "b:1", says="above 0 and below 1")
+        self.refuse(2, *fit, "--soft-group", "a=b:0.9", "--stream", says="--soft-group: not with tables in pieces")
+
     def test_compare_tells_of_every_method_and_why_one_cannot_run(self):
         self.succeed("simulate", "sensing", "--n", 120, "--dim-z", 2, "--shuffle", 0.3, "--snr", 100, "--mean", 1, "--out",
                      "s")

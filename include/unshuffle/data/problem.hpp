@@ -14,6 +14,20 @@ struct KnownPair {
   Index feature_row;
 };
 
+/// Soft evidence for a link: the prior odds of this pair relative to pairs that nothing is said of, which have 1.
+struct PairWeight {
+  Index response_row;
+  Index feature_row;
+  double weight;  ///< > 0; below 1 speaks against the pair.
+};
+
+/// A key that both tables have and that true partners mostly agree in; soft where groups are hard.
+struct SoftKey {
+  std::vector<Index> response_labels;  ///< n; negative: not known, which speaks neither for nor against any pair.
+  std::vector<Index> feature_labels;   ///< m.
+  double agreement;                    ///< How often true partners have equal labels, above 0 and below 1.
+};
+
 /// D1 = (x, y) with n rows and D2 = z with m rows; n and m may differ. Only y and z are required.
 struct Problem {
   Matrix y{};  ///< n×o, the responses.
@@ -26,7 +40,9 @@ struct Problem {
   std::vector<Index> response_groups{};  ///< n labels; rows may only match rows of an equal label. Empty: no groups.
   std::vector<Index> feature_groups{};   ///< m labels.
 
-  std::vector<KnownPair> known{};  ///< Links known for certain.
+  std::vector<KnownPair> known{};    ///< Links known for certain.
+  std::vector<PairWeight> prior{};   ///< Soft evidence pair by pair, no pair twice.
+  std::vector<SoftKey> soft_keys{};  ///< Soft evidence by keys; all evidence multiplies.
 
   std::vector<std::string> y_names{};  ///< Column names; filled with y (or y1..), x1.., z1.. when left empty.
   std::vector<std::string> x_names{};
@@ -35,6 +51,7 @@ struct Problem {
   [[nodiscard]] Index responses() const { return y.rows(); }
   [[nodiscard]] Index features() const { return z.rows(); }
   [[nodiscard]] Index outputs() const { return y.cols(); }
+  [[nodiscard]] bool has_prior() const { return !prior.empty() || !soft_keys.empty(); }
 };
 
 /// Throws BadData naming table, row and value for anything no method can use (shapes, NaN, weights, groups, pairs).
@@ -61,5 +78,9 @@ struct Block {
 /// One block per group label that occurs on both sides, by ascending label, then one per known pair. Rows whose label
 /// has no partner on the other side are in no block; the blocks' shares then sum to less than one.
 [[nodiscard]] std::vector<Block> blocks_of(const Problem& problem);
+
+/// Sum over the soft keys of the log of the weight that they give to each pair of these rows.
+[[nodiscard]] Matrix log_weights_of_keys(const Problem& problem, const std::vector<Index>& response_rows,
+                                         const std::vector<Index>& feature_rows);
 
 }  // namespace unshuffle

@@ -16,6 +16,12 @@ struct GroupKey {
   std::string feature_column;
 };
 
+/// A key that true partners mostly agree in, and how often.
+struct SoftGroup {
+  GroupKey key;
+  double agreement;
+};
+
 /// Columns are used in the order given here, or in file order where left open.
 struct ColumnChoice {
   std::vector<std::string> response;            ///< At least one.
@@ -23,6 +29,7 @@ struct ColumnChoice {
   std::optional<std::vector<std::string>> z{};  ///< Open: every other column of the feature table that holds numbers.
   std::string weights{};                        ///< Column of row weights, in either table or both; empty: none.
   std::vector<GroupKey> groups{};               ///< Only rows equal in all of them may match.
+  std::vector<SoftGroup> soft_groups{};         ///< Rows equal in them are the likelier partners; empty cells say nothing.
 };
 
 struct TablesAsProblem {
@@ -41,5 +48,8 @@ struct TablesAsProblem {
 /// Columns response_row and feature_row, 0-based, as a pairs file has them; rows with either cell empty are skipped,
 /// they list what stayed unmatched.
 [[nodiscard]] std::vector<KnownPair> known_pairs_of(const Table& pairs);
+
+/// Columns response_row and feature_row, 0-based, and weight: the prior odds of that pair relative to pairs not listed.
+[[nodiscard]] std::vector<PairWeight> pair_weights_of(const Table& weights);
 
 }  // namespace unshuffle

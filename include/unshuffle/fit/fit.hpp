@@ -40,7 +40,7 @@ enum class MatchedStep {
 };
 
 enum class Optimizer {
-  automatic,     ///< trust_region where the Hessian is to be had (sorted backend, few parameters), else lbfgs.
+  automatic,     ///< trust_region on the sorted backend from starts that know how near they are, else lbfgs.
   trust_region,  ///< Newton steps in a trust region; needs the sorted backend.
   lbfgs,         ///< Limited-memory quasi-Newton with a strong-Wolfe line search.
   momentum,      ///< Gradient descent with momentum at a fixed step, the paper's.

@@ -14,6 +14,7 @@ struct MethodInfo {
   std::string_view name;  ///< As typed: "robot-robust".
   std::string_view help;  ///< One line.
   bool dense = false;     ///< Holds matrices of responses × features whatever the model.
+  bool prior = false;     ///< Reads prior weights of pairs and soft keys.
 };
 
 /// All of them, in the order they are listed to users.

@@ -30,15 +30,15 @@ struct EvaluatorOptions {
   transport::MarginalPolicy feature_side = transport::Exact{};   ///< Policy of the rows of D2.
   double tolerance = 1e-9;  ///< Largest accepted Σ|row sums - demanded| + Σ|column sums - demanded|, plan mass one.
   double accuracy = 1e-10;  ///< Largest accepted error of a row or column sum by compression, relative to it.
-  Backend backend = Backend::automatic;  ///< automatic: sorted for one output and an additive model, else dense.
-  /// Processes that make every call alike and share the blocks, or the plan of a block too large for one of them. Must
-  /// outlive the evaluator; none: this process alone.
+  Backend backend = Backend::automatic;  ///< automatic: sorted for one output, an additive model and no prior.
+  /// Processes that make every call alike and share the blocks, or the plan of a block too large for one of them (not
+  /// with a prior). Must outlive the evaluator; none: this process alone.
   Team* team = nullptr;
 };
 
 struct Evaluation {
   double objective = 0;       ///< n·F or n·OT_ε, comparable with the paper's sums over rows.
-  double transport_cost = 0;  ///< n·<C, Γ>, whichever objective was asked for.
+  double transport_cost = 0;  ///< n·<C, Γ>, whichever objective was asked for; C is the residual, without prior weights.
   Vector gradient;            ///< Of `objective` in w.
   Matrix hessian;             ///< Of `objective` in w; empty unless asked for.
   double marginal_error = 0;
@@ -84,8 +84,8 @@ class Evaluator {
   /// Correspondence at w: how much of each row is matched.
   SoftLinks links(const VectorRef& w);
 
-  /// Γ_ij and C_ij at the w of the last links() call; 0 and infinity for rows of different groups.
-  /// Throws InvalidInput where a team shares the plan.
+  /// Γ_ij and what its pair costs the plan, C_ij - ε log(prior weight), at the w of the last links() call; 0 and
+  /// infinity for rows of different groups. Throws InvalidInput where a team shares the plan.
   [[nodiscard]] double plan_entry(Index response_row, Index feature_row) const;
   [[nodiscard]] double cost_entry(Index response_row, Index feature_row) const;
 
