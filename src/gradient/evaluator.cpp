@@ -87,7 +87,9 @@ struct Evaluator::State {
   /// work(b) for all blocks that this process has a part in.
   template <class Work>
   void for_blocks(const Work& work) const;
+  // What is found of a process's own blocks goes to all, who sum it in the order of the blocks: to the bits of one.
   void exchange(std::vector<BlockValue>& values) const;
+  void exchange(std::vector<Matrix>& derivatives) const;
   [[nodiscard]] TwoTables tables_of(const DenseBlock& block) const {
     const std::vector<Index> responses = block.held(Side::response), features = block.held(Side::feature);
     return {rows_from(x, responses), rows_from(problem->y, responses), rows_from(z, features)};
@@ -184,6 +186,20 @@ void Evaluator::State::exchange(std::vector<BlockValue>& values) const {
   }
 }
 
+void Evaluator::State::exchange(std::vector<Matrix>& derivatives) const {
+  if (team == nullptr) return;
+  Message said;
+  for (const std::size_t b : own) {
+    said.put(double(b));
+    said.put(derivatives[b]);
+  }
+  Message all(team->gather_for_all(std::move(said.values())));
+  while (!all.ended()) {
+    const auto b = static_cast<std::size_t>(all.number());
+    derivatives[b] = all.table();
+  }
+}
+
 void Evaluator::State::fill_cost(const DenseBlock& block, const VectorRef& w, Matrix& cost) const {
   squared_costs(*model, tables_of(block), w, cost);
 }
@@ -262,24 +278,30 @@ void Evaluator::State::differentiate_line(const VectorRef& w, bool with_hessian,
       hessians[b] = scale * block.hessian(rows_from(t_jacobian, block.rows(Side::response)),
                                           rows_from(s_jacobian, block.rows(Side::feature)), options.objective);
   });
+  on_t = sum_of_all(team, std::move(on_t));
+  on_s = sum_of_all(team, std::move(on_s));
   evaluation.gradient = Vector::Zero(p);
   if (has_response_parameters()) sum.pull_back_part(Side::response, x, w, -on_t, evaluation.gradient);
   sum.pull_back_part(Side::feature, z, w, on_s, evaluation.gradient);
-  evaluation.gradient = sum_of_all(team, std::move(evaluation.gradient));
   if (!with_hessian) return;
+  exchange(hessians);
   evaluation.hessian = Matrix::Zero(p, p);
-  for (const std::size_t b : own) evaluation.hessian += hessians[b];
+  for (const Matrix& hessian : hessians) evaluation.hessian += hessian;
   if (has_response_parameters()) sum.add_curvature_part(Side::response, x, w, -on_t.col(0), evaluation.hessian);
   sum.add_curvature_part(Side::feature, z, w, on_s.col(0), evaluation.hessian);
-  evaluation.hessian = sum_of_all(team, std::move(evaluation.hessian));
 }
 
 void Evaluator::State::differentiate_dense(const VectorRef& w, Evaluation& evaluation) {
-  std::vector<Vector> gradients(blocks(), Vector::Zero(model->parameters()));
-  for_blocks([&](std::size_t b) { pull_back_dense(dense_blocks[b], rows() * shares[b], w, gradients[b]); });
+  std::vector<Matrix> gradients(blocks());
+  for_blocks([&](std::size_t b) {
+    Vector gradient = Vector::Zero(model->parameters());
+    pull_back_dense(dense_blocks[b], rows() * shares[b], w, gradient);
+    gradients[b] = std::move(gradient);
+  });
+  for (const std::size_t b : together) gradients[b] = sum_of_all(team, std::move(gradients[b]));
+  exchange(gradients);
   evaluation.gradient = Vector::Zero(model->parameters());
-  for (const Vector& gradient : gradients) evaluation.gradient += gradient;
-  evaluation.gradient = sum_of_all(team, std::move(evaluation.gradient));
+  for (const Matrix& gradient : gradients) evaluation.gradient += gradient.col(0);
 }
 
 Evaluator::Evaluator(const Problem& problem, const Model& model, EvaluatorOptions options)

@@ -184,8 +184,8 @@ class Shared(Case):
         for attempt in ("first", "again"):
             done = self.run_here(self.processes(2, *command, "--out", f"{attempt}.json", "--pairs", "p.csv"))
             self.assertEqual((done.returncode, done.stderr), (0, ""))
-        first, again = (same_but_for_time(open(self.path(f"{name}.json")).read()) for name in ("first", "again"))
-        self.assertEqual(len(json.load(open(self.path("c")))["done"]), 4)
+        first, again = (same_but_for_time(json.dumps(self.read(f"{name}.json"))) for name in ("first", "again"))
+        self.assertEqual(len(self.read("c")["done"]), 4)
         self.assertGreater(first.pop("team")["bytes_per_evaluation"], 0)
         again.pop("team")
         self.assertEqual(first, again)

@@ -128,6 +128,7 @@ class SharedPlan : public testing::TestWithParam<Shape> {
 
   static void expect_same_for_any_number(const Problem& problem, const Model& bound) {
     const Vector alone = seen_by(nullptr, problem, bound);
+    const double tolerance = GetParam().groups > 4 ? 0 : 1e-9;  // whole groups give the same bits
     for (const int size : {2, 3, 4}) {
       double bytes = 0;
       const Vector shared = as_team(size, [&](Team& team) {
@@ -137,7 +138,7 @@ class SharedPlan : public testing::TestWithParam<Shape> {
       });
       ASSERT_EQ(shared.size(), alone.size());
       for (Index k = 0; k < alone.size(); ++k)
-        EXPECT_NEAR(shared[k], alone[k], 1e-9 * std::max(1.0, std::abs(alone[k])));
+        EXPECT_NEAR(shared[k], alone[k], tolerance * std::max(1.0, std::abs(alone[k])));
       EXPECT_GT(bytes, 0);
     }
   }
