@@ -35,7 +35,8 @@ std::string described(const std::string& type, const std::string& shape) {
 
 TEST(Npy, holds_what_numpy_saved) {
   std::ifstream file(std::filesystem::path(UNSHUFFLE_TEST_DATA) / "npy.json");
-  for (const auto& array : nlohmann::json::parse(file)["arrays"]) {
+  const auto oracle = nlohmann::json::parse(file);
+  for (const auto& array : oracle["arrays"]) {
     const std::string digits = array["bytes"];
     std::string bytes;
     for (std::size_t k = 0; k < digits.size(); k += 2) bytes += char(std::stoi(digits.substr(k, 2), nullptr, 16));
