@@ -10,6 +10,7 @@
 #include "gradient/block_objective.hpp"
 #include "gradient/costs.hpp"
 #include "gradient/owners.hpp"
+#include "in_parallel.hpp"
 #include "message.hpp"
 #include "of_all.hpp"
 #include "transport/lapack.hpp"
@@ -161,8 +162,7 @@ void Evaluator::State::share_out(const std::vector<BlockSize>& sizes) {
 template <class Work>
 void Evaluator::State::for_blocks(const Work& work) const {
   for (const std::size_t b : together) work(b);
-#pragma omp parallel for schedule(dynamic) if (own.size() > 1)
-  for (std::size_t k = 0; k < own.size(); ++k) work(own[k]);
+  in_parallel(own.size(), [&](std::size_t k) { work(own[k]); });
 }
 
 void Evaluator::State::exchange(std::vector<BlockValue>& values) const {
