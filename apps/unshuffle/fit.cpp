@@ -269,8 +269,6 @@ std::string needs_memory(const FitCommand& command, const FitOptions& options) {
 }
 
 int run_in_pieces(const FitCommand& command, FitOptions options, Team& team) {
-  const std::string obstacle = needs_memory(command, options);
-  if (!obstacle.empty()) throw InvalidInput(fmt::format("{}: not with tables in pieces (--stream)", obstacle));
   use_threads(options.threads);
   const auto model = make_model(command.method.model, !command.method.no_intercept);
   for (const std::string& path : {command.out, command.trace}) {
@@ -345,6 +343,8 @@ int run(const FitCommand& command) {
     fmt::print(stderr, "unshuffle: note: {}: every process holds both tables, starts and plan are shared\n", obstacle);
   }
   return together(*team, [&] {
+    if (!in_memory && !obstacle.empty())
+      throw InvalidInput(fmt::format("{}: not with tables in pieces (--stream)", obstacle));
     return in_memory ? run_in_memory(command, options, *team) : run_in_pieces(command, options, *team);
   });
 }

@@ -14,15 +14,16 @@
 namespace unshuffle::app {
 namespace {
 
+/// COLUMN or LEFT=RIGHT.
+GroupKey key_of(const std::string& text) {
+  const auto equals = text.find('=');
+  return {text.substr(0, equals), equals == std::string::npos ? text : text.substr(equals + 1)};
+}
+
 std::vector<GroupKey> to_keys(const std::vector<std::string>& groups) {
   std::vector<GroupKey> keys;
   for (const std::string& group : groups) {
-    const auto equals = group.find('=');
-    if (equals == std::string::npos) {
-      keys.push_back({group, group});
-    } else {
-      keys.push_back({group.substr(0, equals), group.substr(equals + 1)});
-    }
+    keys.push_back(key_of(group));
     if (keys.back().response_column.empty() || keys.back().feature_column.empty()) {
       throw InvalidInput(fmt::format("--group {}: COLUMN or LEFT=RIGHT was expected", group));
     }
@@ -35,9 +36,7 @@ std::vector<SoftGroup> to_soft_groups(const std::vector<std::string>& groups) {
   std::vector<SoftGroup> made;
   for (const std::string& group : groups) {
     const auto colon = group.rfind(':');
-    const std::string columns = group.substr(0, colon);
-    const auto equals = columns.find('=');
-    SoftGroup soft{{columns.substr(0, equals), equals == std::string::npos ? columns : columns.substr(equals + 1)}, 0};
+    SoftGroup soft{key_of(group.substr(0, colon)), 0};
     if (colon != std::string::npos) {
       const char* end = group.data() + group.size();
       const auto [stop, failure] = std::from_chars(group.data() + colon + 1, end, soft.agreement);
