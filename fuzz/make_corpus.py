@@ -120,10 +120,11 @@ def json_files():
 def checkpoint_files():
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "CMakeLists.txt")) as file:
         version = re.search(r"project\(unshuffle VERSION ([0-9.]+)", file.read()).group(1)
-    number = "3ff0000000000000"
-    start = json.dumps(["random", "gradient below its tolerance", True, 3, 4, False, 2 * number, 2 * number, 7 * number])
-    yield "starts", json.dumps({"format": "unshuffle checkpoint", "version": version, "fit": "0123456789abcdef",
-                                "done": {"00": start, "01": 3 * number}}).encode()
+    one, huge = "3ff0000000000000", "6ff0000000000000"
+    for name, trace in [("starts", 7 * one), ("iterations-beyond-int", 7 * huge)]:
+        start = json.dumps(["random", "gradient below its tolerance", True, 3, 4, False, 2 * one, 2 * one, trace])
+        yield name, json.dumps({"format": "unshuffle checkpoint", "version": version, "fit": "0123456789abcdef",
+                                "done": {"00": start, "01": 3 * one}}).encode()
 
 
 def main(folder):

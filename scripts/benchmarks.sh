@@ -16,6 +16,9 @@ if ! .venv/bin/python -c 'import ot' 2>/dev/null; then
   .venv/bin/pip install --quiet pot numpy scipy
 fi
 
+# The Python package, installed as its tests want it.
+./scripts/test-python.sh --collect-only --quiet > /dev/null
+
 value() { lscpu | sed -n "s/^$1: *//p" | head -n 1; }
 partial="$report.partial"
 trap 'rm -f "$partial"' EXIT
@@ -29,6 +32,8 @@ trap 'rm -f "$partial"' EXIT
   echo "    build/release/bench_million_rows ${quick[*]:-}"
   echo "    build/release/bench_table"
   echo "    .venv/bin/python bench/pot_compare.py ${quick[*]:-}"
+  echo "    build/venv/bin/python bench/python_overhead.py --check"
+  echo "    build/venv/bin/python bench/torch_layer.py --check"
   echo
   build/release/bench_hypergradient "${quick[@]}"
   echo
@@ -39,6 +44,14 @@ trap 'rm -f "$partial"' EXIT
   build/release/bench_table 2> /dev/null | sed 's/^/    /'
   echo
   .venv/bin/python bench/pot_compare.py "${quick[@]}"
+  echo
+  echo "### A fit from Python against the library's own time"
+  echo
+  build/venv/bin/python bench/python_overhead.py --check
+  echo
+  echo "### \`unshuffle.torch.transport_cost\` against autograd through Sinkhorn's iterations"
+  echo
+  build/venv/bin/python bench/torch_layer.py --check
 } | sed 's/ *$//' > "$partial"
 mv "$partial" "$report"
 echo "wrote $report"

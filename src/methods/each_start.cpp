@@ -1,6 +1,7 @@
 #include "methods/each_start.hpp"
 
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -29,6 +30,16 @@ std::optional<std::string> packed(const Descended& result) {
       .dump();
 }
 
+namespace {
+
+int whole(double number) {
+  if (!(std::abs(number) <= std::numeric_limits<int>::max()) || number != std::trunc(number))
+    throw BadData("a whole number was expected");
+  return static_cast<int>(number);
+}
+
+}  // namespace
+
 Descended unpacked(const std::string& text) {
   const nlohmann::json all = nlohmann::json::parse(text);
   Descended result;
@@ -36,8 +47,8 @@ Descended unpacked(const std::string& text) {
   candidate.start = all.at(0);
   candidate.message = all.at(1);
   candidate.converged = all.at(2);
-  candidate.iterations = all.at(3);
-  result.evaluations = all.at(4);
+  candidate.iterations = whole(all.at(3));
+  result.evaluations = whole(all.at(4));
   result.on_boundary = all.at(5);
   candidate.parameters = from_hex(all.at(6));
   const Vector numbers = from_hex(all.at(7));
@@ -46,8 +57,8 @@ Descended unpacked(const std::string& text) {
   result.noise_sd = numbers[1];
   const Vector trace = from_hex(all.at(8));
   for (Index at = 0; at + 7 <= trace.size(); at += 7)
-    result.trace.push_back({int(trace[at]), int(trace[at + 1]), trace[at + 2], trace[at + 3], trace[at + 4],
-                            trace[at + 5], int(trace[at + 6])});
+    result.trace.push_back({whole(trace[at]), whole(trace[at + 1]), trace[at + 2], trace[at + 3], trace[at + 4],
+                            trace[at + 5], whole(trace[at + 6])});
   return result;
 }
 
