@@ -14,7 +14,7 @@ double cutoff_for(const Matrix& plan, const Vector& row_sums, Team* team) {
   for (const double cutoff : {1e-4, 1e-3, 1e-2}) {
     Eigen::ArrayXd kept = Eigen::ArrayXd::Zero(plan.rows());
     for (Index j = 0; j < plan.cols(); ++j) kept += (plan.col(j).array() >= cutoff * row_sums.array()).cast<double>();
-    const Vector both = sum_of_all(team, Vector(Eigen::Vector2d(kept.square().sum(), double(plan.size()))));
+    const auto both = sum_of_all(team, Eigen::Vector2d(kept.square().sum(), double(plan.size())));
     if (both[0] <= both[1]) return cutoff;
   }
   return std::numeric_limits<double>::infinity();
