@@ -14,5 +14,6 @@ fi
 # The compiler and ccache as the release preset has them, so that the library is in the cache already; with precompiled
 # headers ccache keeps nothing unless it may overlook their times.
 export CXX=c++ CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_SLOPPINESS=pch_defines,time_macros
+export CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1
 "$environment/bin/pip" install --quiet --no-build-isolation --no-deps .
 "$environment/bin/python" -m pytest "$@"
