@@ -1,10 +1,11 @@
-// What each part of the tracker is worth: bench_tracking_ablation terms|training DATA OUT.csv [SEQUENCE...]
+// What each part of the tracker is worth: bench_tracking_ablation terms|training|gates DATA OUT.csv [SEQUENCE...]
 //
 // DATA holds MOTChallenge folders with ground truth. One line per variant, sequence and seed; every model is trained on
 // the detections of the very video it is scored on, the ground truth is used for scoring and for the bound only.
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,8 @@ struct Video {
 struct Lines {
   std::string csv = "variant,sequence,seed,hota,idf1,ids,mota,fp,fn\n";
 
-  void add(const std::string& variant, const Video& video, int seed, const MotionModel& model, bool camera) {
-    TrackerOptions options;
+  void add(const std::string& variant, const Video& video, int seed, const MotionModel& model, bool camera,
+           TrackerOptions options = {}) {
     options.camera = camera;
     Labels results;
     results.frames = track(video.detections, model, options);
@@ -96,12 +97,15 @@ void compare_terms(Lines& lines, const Video& video) {
 /// Seeds, the bound with true links, a larger model, no camera, and what false and missing detections do to training.
 void compare_training(Lines& lines, const Video& video) {
   TrainOptions options;
-  const Detections noisy = corrupted(video.detections, 1);
   TrainOptions exact = options;
   exact.unmatched = 0;
-  lines.add("trained on corrupted; robust", video, 1, trained(noisy, options), true);
-  lines.add("trained on corrupted; exact", video, 1, trained(noisy, exact), true);
-  lines.add("trained with true links + camera", video, 1, trained_with_links(video.detections, video.truth, options), true);
+  for (const int draw : {1, 2, 3}) {
+    const Detections noisy = corrupted(video.detections, static_cast<std::uint64_t>(draw));
+    lines.add("trained on corrupted; robust", video, draw, trained(noisy, options), true);
+    lines.add("trained on corrupted; exact", video, draw, trained(noisy, exact), true);
+  }
+  lines.add("trained with true links + camera", video, 1, trained_with_links(video.detections, video.truth, options),
+            true);
   for (const std::uint64_t seed : {2U, 3U}) {
     options.seed = seed;
     lines.add("trained + camera", video, static_cast<int>(seed), trained(video.detections, options), true);
@@ -112,12 +116,31 @@ void compare_training(Lines& lines, const Video& video) {
   lines.add("trained without camera", video, 1, trained(video.detections, options), false);
 }
 
+/// Which overlap a prediction must have with its detection, and how long a lost track is waited for.
+void compare_gates(Lines& lines, const Video& video) {
+  const MotionModel model = trained(video.detections, {});
+  const auto at = [&](const std::string& gate, const TrackerOptions& options) {
+    lines.add(gate + "; identity", video, 0, MotionModel(), false, options);
+    lines.add(gate + "; constant velocity", video, 0, MotionModel::constant_velocity(), false, options);
+    lines.add(gate + "; trained + camera", video, 1, model, true, options);
+  };
+  TrackerOptions options;
+  for (const double overlap : {0.5, 0.4, 0.3}) {
+    options.least_overlap = options.recovery_overlap = overlap;
+    at(fmt::format("gate {}", overlap), options);
+  }
+  options.longest_absence = 10;
+  at("gate 0.3 death 10", options);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string kind = argc > 1 ? argv[1] : "";
-  if (argc < 4 || (kind != "terms" && kind != "training")) {
-    fmt::print(stderr, "usage: {} terms|training DATA OUT.csv [SEQUENCE...]\n", argv[0]);
+  const std::map<std::string, void (*)(Lines&, const Video&)> kinds{
+      {"terms", compare_terms}, {"training", compare_training}, {"gates", compare_gates}};
+  if (argc < 4 || !kinds.contains(kind)) {
+    fmt::print(stderr, "usage: {} terms|training|gates DATA OUT.csv [SEQUENCE...]\n", argv[0]);
     return 2;
   }
   const std::filesystem::path data(argv[2]);
@@ -130,7 +153,7 @@ int main(int argc, char** argv) {
   for (const std::string& name : names) {
     Video video{read_detections((data / name).string()), {}};
     video.truth = read_labels((data / name / "gt" / "gt.txt").string(), video.detections.info.length);
-    kind == "terms" ? compare_terms(lines, video) : compare_training(lines, video);
+    kinds.at(kind)(lines, video);
     write_whole_file(argv[3], lines.csv);
   }
   return 0;

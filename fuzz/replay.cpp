@@ -24,9 +24,11 @@ void run(const std::string& bytes) {
 
 /// A byte, a number, a stretch: changed, removed, doubled, or taken from another file.
 std::string changed(std::string bytes, const std::string& other, std::mt19937_64& random) {
-  const auto below = [&](std::size_t count) { return static_cast<std::size_t>(random() % std::max<std::size_t>(count, 1)); };
-  static const std::vector<std::string> interesting{"-1",  "0",   "99999999999999999999", "nan", "1e308", "\"",
-                                                    "\r\n", "{", "[",  "%n%s",            std::string(1, '\0'), "../"};
+  const auto below = [&](std::size_t count) {
+    return static_cast<std::size_t>(random() % std::max<std::size_t>(count, 1));
+  };
+  static const std::vector<std::string> interesting{
+      "-1", "0", "99999999999999999999", "nan", "1e308", "\"", "\r\n", "{", "[", "%n%s", std::string(1, '\0'), "../"};
   for (std::size_t left = 1 + below(4); left > 0; --left) {
     const std::size_t at = below(bytes.size() + 1), length = below(std::min<std::size_t>(bytes.size() - at, 32) + 1);
     switch (below(6)) {

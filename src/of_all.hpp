@@ -15,30 +15,28 @@ template <class Rows>
   return Eigen::Map<const Matrix>(all.data(), columns, static_cast<Index>(all.size()) / columns).transpose();
 }
 
-/// Sums of everyone's numbers.
+/// Everyone's numbers made one by one into one by `bring_together`, a collective of Team.
 template <class Numbers>
-[[nodiscard]] Numbers sum_of_all(Team* team, Numbers own) {
+[[nodiscard]] Numbers together(Team* team, Numbers own, void (Team::*bring_together)(std::vector<double>&)) {
   if (!several(team)) return own;
   std::vector<double> all(own.data(), own.data() + own.size());
-  team->sum_for_all(all);
+  (team->*bring_together)(all);
   std::copy(all.begin(), all.end(), own.data());
   return own;
 }
 
-/// The largest of everyone's numbers, one by one.
+template <class Numbers>
+[[nodiscard]] Numbers sum_of_all(Team* team, Numbers own) {
+  return together(team, std::move(own), &Team::sum_for_all);
+}
+
 template <class Numbers>
 [[nodiscard]] Numbers largest_of_all(Team* team, Numbers own) {
-  if (!several(team)) return own;
-  std::vector<double> all(own.data(), own.data() + own.size());
-  team->largest_for_all(all);
-  std::copy(all.begin(), all.end(), own.data());
-  return own;
+  return together(team, std::move(own), &Team::largest_for_all);
 }
+
 [[nodiscard]] inline double largest_of_all(Team* team, double own) {
-  if (!several(team)) return own;
-  std::vector<double> all{own};
-  team->largest_for_all(all);
-  return all.front();
+  return largest_of_all(team, Eigen::Matrix<double, 1, 1>(own)).value();
 }
 
 }  // namespace unshuffle

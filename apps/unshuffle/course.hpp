@@ -9,8 +9,9 @@
 namespace unshuffle::app {
 
 /// Excludes --quiet, which must have been added before.
-void add_verbose_option(CLI::App& command, bool& verbose,
-                        const std::string& help = "Also print where every start led, and every iteration that was traced.");
+void add_verbose_option(
+    CLI::App& command, bool& verbose,
+    const std::string& help = "Also print where every start led, and every iteration that was traced.");
 
 /// Where every start led, best first, and the iterations that were traced.
 [[nodiscard]] std::string course_of(const Fit& fit);

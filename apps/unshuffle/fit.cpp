@@ -276,8 +276,7 @@ int run_in_pieces(const FitCommand& command, FitOptions options, Team& team) {
   }
   large::ReadOptions reading;
   if (command.stream)
-    reading.scratch =
-        command.scratch.empty() ? std::filesystem::temp_directory_path().string() : command.scratch;
+    reading.scratch = command.scratch.empty() ? std::filesystem::temp_directory_path().string() : command.scratch;
   const large::LargeTables tables = large::read_tables_in_pieces(
       large::files_named(command.tables.responses),
       command.tables.features.empty() ? std::vector<std::string>{} : large::files_named(command.tables.features),

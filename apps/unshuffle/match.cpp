@@ -19,6 +19,7 @@ struct MatchCommand {
   std::string features;
   std::string out = "pairs.csv";
   std::string join;
+  bool all = false;
   EventFlags events;
   int threads = 0;
   bool quiet = false;
@@ -46,7 +47,8 @@ int run(const MatchCommand& command) {
   require_memory(problem, *fit.model, options);
   use_threads(options.threads);
   Evaluator evaluator(problem, *fit.model, evaluator_options(options, problem));
-  const Matching matching = match(evaluator, problem, *fit.model, fit.parameters);
+  const Matching matching =
+      match(evaluator, problem, *fit.model, fit.parameters, command.all ? LinkRows::all : LinkRows::kept);
 
   std::string content;
   if (command.join.empty()) {
@@ -79,6 +81,8 @@ Command add_match(CLI::App& root) {
   app->add_option("--join", command->join,
                   "Write the joined table instead: inner (pairs), left (every response) or right (every feature).")
       ->check(CLI::IsMember({"inner", "left", "right"}));
+  app->add_flag("--all", command->all,
+                "Robust fits: also link the rows that the fit leaves out, as far as the smaller table goes.");
   add_scale_options(*app, command->events);
   add_gate_options(*app, command->events);
   app->add_option("--threads", command->threads, "0: all.")->capture_default_str();

@@ -165,11 +165,15 @@ void add_model_options(CLI::App& command, MethodOptions& options) {
           ->capture_default_str();
   command.add_flag("--no-intercept", options.no_intercept, "Fit through the origin.");
   options.unmatched_given =
-      command.add_option("--unmatched", options.unmatched, "Robust: share of either table that may stay unmatched.")
+      command
+          .add_option("--unmatched", options.unmatched,
+                      "Robust: share of the smaller table that may stay unmatched; of the larger, also the rows it has "
+                      "more.")
           ->capture_default_str();
-  options.rho1_given = command.add_option("--rho1", options.rho1,
-                                          "Robust, instead of --unmatched: squared distance the row sums of the plan "
-                                          "may have from the response weights (both sum to one); 0: none, every row is matched.");
+  options.rho1_given =
+      command.add_option("--rho1", options.rho1,
+                         "Robust, instead of --unmatched: squared distance the row sums of the plan "
+                         "may have from the response weights (both sum to one); 0: none, every row is matched.");
   options.rho2_given = command.add_option("--rho2", options.rho2, "Likewise for the features.");
   options.objective_given =
       command.add_option("--objective", options.objective, "Minimise the transport cost, or the entropic value.")

@@ -9,8 +9,8 @@
 
 #include "event_options.hpp"
 #include "unshuffle/data/tables_to_problem.hpp"
-#include "unshuffle/fit/fit.hpp"
 #include "unshuffle/fit/feasible.hpp"
+#include "unshuffle/fit/fit.hpp"
 
 namespace unshuffle::app {
 

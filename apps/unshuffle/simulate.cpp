@@ -173,9 +173,9 @@ Command add_simulate(CLI::App& root) {
   app->add_option("--seed", options.seed, "Same seed, same sample.")->capture_default_str();
   app->add_option("--out", command->out, "Folder for responses.csv, features.csv, test.csv and truth.json.")
       ->required();
-  command->shards_given =
-      app->add_option("--shards", command->shards,
-                      "Spread the rows over that many files of either table, drawn one by one: for tables of any size.");
+  command->shards_given = app->add_option(
+      "--shards", command->shards,
+      "Spread the rows over that many files of either table, drawn one by one: for tables of any size.");
   add_cytometry_options(*app, *command);
   command->not_cytometry = {dim_x, shuffle, mean, shape, command->shards_given};
   command->only_drawn = {noise, snr};

@@ -92,9 +92,9 @@ Fitted fit_problem(Problem problem, const std::string& model_name, bool intercep
     require_memory(fitted.problem, *fitted.bound, options);
     fitted.options = options;
     options.progress = [&](double done, double total) { return progress(done, total); };
-    fitted.context = context_of(
-        {.response = fitted.problem.y_names, .x = fitted.problem.x_names, .z = fitted.problem.z_names}, one_table,
-        *fitted.bound, intercept, options);
+    fitted.context =
+        context_of({.response = fitted.problem.y_names, .x = fitted.problem.x_names, .z = fitted.problem.z_names},
+                   one_table, *fitted.bound, intercept, options);
     fitted.fit = fit(fitted.problem, *model, options);
   }
   progress.rethrow();

@@ -192,8 +192,12 @@ std::string truth_json(const Simulation& simulation, Index rows, Index shards) {
   else
     truth["shards"] = shards;
   truth["seed"] = options.seed;
-  auto& said = truth["options"] = {{"n", rows},          {"dim_x", options.dim_x}, {"dim_z", options.dim_z},
-                                   {"shuffle", options.shuffle}, {"noise", options.noise}, {"mean", options.mean}};
+  auto& said = truth["options"] = {{"n", rows},
+                                   {"dim_x", options.dim_x},
+                                   {"dim_z", options.dim_z},
+                                   {"shuffle", options.shuffle},
+                                   {"noise", options.noise},
+                                   {"mean", options.mean}};
   if (options.design == Design::gamma) said["shape"] = options.shape;
   said["snr"] = options.snr >= 0 ? nlohmann::ordered_json(options.snr) : nlohmann::ordered_json(nullptr);
   truth["version"] = version;

@@ -29,8 +29,8 @@ bool first_order(Optimizer optimizer) { return optimizer == Optimizer::momentum 
 
 constexpr Index few_parameters = 200;
 
-/// A Hessian costs about two gradients. From a start that knows how near it is, Newton's steps are few enough to pay for
-/// that; from far away they are as many as those of quasi-Newton.
+/// A Hessian costs about two gradients. From a start that knows how near it is, Newton's steps are few enough to pay
+/// for that; from far away they are as many as those of quasi-Newton.
 Optimizer chosen_optimizer(const FitOptions& options, Backend backend, const Start& start) {
   if (options.optimizer != Optimizer::automatic) return options.optimizer;
   const bool near = start.covariance.size() > 0, few = start.parameters.size() <= few_parameters;

@@ -46,8 +46,7 @@ using OuterObjective = std::function<Evaluation(const VectorRef& w, double epsil
 /// `options.epsilon` and `epsilon_start` are absolute here. Minimises `objective` where one is given, else what the
 /// evaluator computes, which the processes of `options.team` share: then all of them descend from the same start.
 [[nodiscard]] Descended descend(const Problem& problem, const Model& bound, const FitOptions& options,
-                                const Start& start, int index, const Tick& tick,
-                                const OuterObjective& objective = {});
+                                const Start& start, int index, const Tick& tick, const OuterObjective& objective = {});
 
 /// Outer iterations allowed per stage.
 [[nodiscard]] int iteration_limit(const FitOptions& options);

@@ -56,7 +56,8 @@ constexpr std::size_t digits_of_double = 16;
 
 std::string to_hex(const VectorRef& values) {
   std::string text;
-  for (const double value : values) fmt::format_to(std::back_inserter(text), "{:016x}", std::bit_cast<std::uint64_t>(value));
+  for (const double value : values)
+    fmt::format_to(std::back_inserter(text), "{:016x}", std::bit_cast<std::uint64_t>(value));
   return text;
 }
 
@@ -79,9 +80,10 @@ std::map<std::string, std::string> finished_work_in(const std::string& bytes, co
   if (!file.is_object() || !is("format", "unshuffle checkpoint") || !file.contains("done") || !file["done"].is_object())
     refuse_damaged(path);
   if (!is("fit", fit) || !is("version", version))
-    throw BadData(fmt::format("{}: was written for other tables or options, or by another version; remove it, or name "
-                              "another file",
-                              path));
+    throw BadData(
+        fmt::format("{}: was written for other tables or options, or by another version; remove it, or name "
+                    "another file",
+                    path));
   std::map<std::string, std::string> done;
   for (const auto& [key, result] : file["done"].items()) {
     if (!result.is_string()) refuse_damaged(path);
@@ -105,8 +107,7 @@ std::optional<std::string> FinishedWork::find(const WorkKey& work) const {
 }
 
 std::string FinishedWork::content() const {
-  const nlohmann::json file{
-      {"format", "unshuffle checkpoint"}, {"version", version}, {"fit", fit_}, {"done", done_}};
+  const nlohmann::json file{{"format", "unshuffle checkpoint"}, {"version", version}, {"fit", fit_}, {"done", done_}};
   return file.dump() + "\n";
 }
 
@@ -157,13 +158,39 @@ WorkKey key_of_fit(const Problem& problem, const Model& model, const FitOptions&
   const FitOptions& o = options;
   key.add(o.start);
   // Threads, progress and the checkpoint itself leave the answer alone.
-  for (const double value :
-       {double(o.method), double(o.objective), o.epsilon.value, double(o.epsilon.relative), o.epsilon_start,
-        double(o.backend), double(o.row_hint), double(o.row_order_unrelated), o.unmatched, o.rho1, o.rho2,
-        double(o.start_kind), double(o.starts), o.start_confidence, double(o.optimizer), double(o.max_iterations),
-        o.learning_rate, o.momentum, double(o.batch), o.tolerance, o.accuracy, o.gradient_tolerance, double(o.am_step),
-        double(o.em_chains), o.em_swaps, o.rr_threshold, double(o.rs_samples), o.rs_threshold, double(o.gw_slices),
-        o.gw_epsilon, double(o.unroll), o.known_noise_sd, double(o.bootstrap)}) {
+  for (const double value : {double(o.method),
+                             double(o.objective),
+                             o.epsilon.value,
+                             double(o.epsilon.relative),
+                             o.epsilon_start,
+                             double(o.backend),
+                             double(o.row_hint),
+                             double(o.row_order_unrelated),
+                             o.unmatched,
+                             o.rho1,
+                             o.rho2,
+                             double(o.start_kind),
+                             double(o.starts),
+                             o.start_confidence,
+                             double(o.optimizer),
+                             double(o.max_iterations),
+                             o.learning_rate,
+                             o.momentum,
+                             double(o.batch),
+                             o.tolerance,
+                             o.accuracy,
+                             o.gradient_tolerance,
+                             double(o.am_step),
+                             double(o.em_chains),
+                             o.em_swaps,
+                             o.rr_threshold,
+                             double(o.rs_samples),
+                             o.rs_threshold,
+                             double(o.gw_slices),
+                             o.gw_epsilon,
+                             double(o.unroll),
+                             o.known_noise_sd,
+                             double(o.bootstrap)}) {
     key.add(value);
   }
   key.add(std::to_string(o.seed));

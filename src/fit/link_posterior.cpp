@@ -11,7 +11,8 @@ namespace unshuffle {
 // The plan is exp(-C/ε) with rows and columns scaled, which multiplies all permutations alike, so it may stand for it.
 // A step draws a row i and a partner j for it from the plan's row, and proposes that i and the row k that holds j
 // exchange partners. With a = π(i) and j = π(k), the same exchange could have been proposed from k, so
-//   proposal ∝ Γ_ij + Γ_ka,   its reverse ∝ Γ_ia + Γ_kj,   accepted if u·Γ_ia Γ_kj (Γ_ij + Γ_ka) < Γ_ij Γ_ka (Γ_ia + Γ_kj),
+//   proposal ∝ Γ_ij + Γ_ka,   its reverse ∝ Γ_ia + Γ_kj,   accepted if u·Γ_ia Γ_kj (Γ_ij + Γ_ka) < Γ_ij Γ_ka (Γ_ia +
+//   Γ_kj),
 // Γ standing for the plan with rows scaled to sum to one.
 Vector link_posterior(const Matrix& plan, const std::vector<Index>& partner, RandomStream random) {
   constexpr long burn_in = 200;  // sweeps: steps per row

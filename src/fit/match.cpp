@@ -36,10 +36,10 @@ struct Matcher {
     s = additive.part(Side::feature, model.basis(Side::feature, problem.z), w).col(0);
   }
 
-  /// Rows of one side that take part: all of them unless the side's policy lets rows go unmatched.
-  [[nodiscard]] std::vector<Index> kept(const std::vector<Index>& rows, Side side) const {
+  /// Rows of one side that take part.
+  [[nodiscard]] std::vector<Index> taking_part(LinkRows which, const std::vector<Index>& rows, Side side) const {
     const auto& policy = side == Side::response ? evaluator.options().response_side : evaluator.options().feature_side;
-    if (std::holds_alternative<transport::Exact>(policy)) return rows;
+    if (which == LinkRows::all || std::holds_alternative<transport::Exact>(policy)) return rows;
     const Vector& mass = side == Side::response ? links.response_mass : links.feature_mass;
     std::vector<Index> stay;
     std::copy_if(rows.begin(), rows.end(), std::back_inserter(stay), [&](Index row) { return mass(row) >= 0.5; });
@@ -106,14 +106,14 @@ std::vector<Index> missing(const std::vector<char>& taken) {
 
 }  // namespace
 
-Matching match(Evaluator& evaluator, const Problem& problem, const Model& model, const VectorRef& w) {
+Matching match(Evaluator& evaluator, const Problem& problem, const Model& model, const VectorRef& w, LinkRows which) {
   const Matcher matcher(evaluator, problem, model, w);
   Matching matching;
   std::vector<char> response_taken(std::size_t(problem.responses()), 0);
   std::vector<char> feature_taken(std::size_t(problem.features()), 0);
   for (const Block& block : blocks_of(problem)) {
-    const auto rows = matcher.kept(block.response_rows, Side::response);
-    const auto columns = matcher.kept(block.feature_rows, Side::feature);
+    const auto rows = matcher.taking_part(which, block.response_rows, Side::response);
+    const auto columns = matcher.taking_part(which, block.feature_rows, Side::feature);
     if (rows.empty() || columns.empty()) continue;
     const auto partner = matcher.assign_block(rows, columns);
     const Vector probability = matcher.probabilities(rows, columns, partner);

@@ -1,9 +1,11 @@
+#include "fit/options.hpp"
+
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "unshuffle/error.hpp"
-#include "unshuffle/fit/fit.hpp"
 
 namespace unshuffle {
 
@@ -15,11 +17,25 @@ void require(bool holds, const char* option, double value, const char* constrain
 
 bool positive(double value) { return value > 0 && std::isfinite(value); }
 
-transport::MarginalPolicy relaxed(double rho, double unmatched, Index rows) {
-  if (rho == 0) return transport::Exact{};
-  transport::Ball policy;
-  policy.spread = rho >= 0 ? rho * static_cast<double>(rows) : unmatched / (1 - unmatched);
-  return policy;
+/// One side of a robust fit.
+struct RobustSide {
+  double rho;
+  double rows;
+  double unmatched;
+
+  [[nodiscard]] double spread() const { return rho * rows; }
+
+  /// The share of its rows that it may leave out: leaving out f of them needs a spread of f/(1-f).
+  [[nodiscard]] double left_out() const { return rho >= 0 ? spread() / (1 + spread()) : unmatched; }
+};
+
+// A side may leave out its share; the larger of two sides also those rows for which the other one has no partner left.
+transport::MarginalPolicy relaxed(const RobustSide& side, const RobustSide& other) {
+  if (side.rho == 0) return transport::Exact{};
+  if (side.rho > 0) return transport::Ball{.spread = side.spread()};
+  const double partners = (1 - other.left_out()) * other.rows;
+  const double left_out = std::max(side.left_out(), 1 - partners / side.rows);
+  return transport::Ball{.spread = left_out / (1 - left_out)};
 }
 
 }  // namespace
@@ -76,6 +92,10 @@ FitOptions with_paper_settings(FitOptions options, Index rows, bool linear_in_pa
 }
 
 EvaluatorOptions evaluator_options(const FitOptions& options, const Problem& problem) {
+  return evaluator_options(options, static_cast<double>(problem.responses()), static_cast<double>(problem.features()));
+}
+
+EvaluatorOptions evaluator_options(const FitOptions& options, double responses, double features) {
   EvaluatorOptions made;
   made.objective = options.objective;
   made.epsilon = options.epsilon;
@@ -83,8 +103,10 @@ EvaluatorOptions evaluator_options(const FitOptions& options, const Problem& pro
   made.accuracy = options.accuracy;
   made.backend = options.backend;
   if (options.method == Method::robot_robust) {
-    made.response_side = relaxed(options.rho1, options.unmatched, problem.responses());
-    made.feature_side = relaxed(options.rho2, options.unmatched, problem.features());
+    const RobustSide response_side{options.rho1, responses, options.unmatched};
+    const RobustSide feature_side{options.rho2, features, options.unmatched};
+    made.response_side = relaxed(response_side, feature_side);
+    made.feature_side = relaxed(feature_side, response_side);
   }
   return made;
 }

@@ -191,8 +191,8 @@ Spectrum spectrum_of(const Matrix& rows) {
   return found;
 }
 
-// With several responses and all links lost, second moments are there still. The map that lays the principal axes of z on
-// those of y is the true one where that is a rotation and a shift, but for the direction of each axis, and a start
+// With several responses and all links lost, second moments are there still. The map that lays the principal axes of z
+// on those of y is the true one where that is a rotation and a shift, but for the direction of each axis, and a start
 // elsewhere. Both directions are tried, those first that agree with the skewness, which both tables were turned to.
 void add_spectra(const Problem& problem, const Model& bound, std::vector<Start>& starts) {
   constexpr Index most_axes = 3;
@@ -217,10 +217,12 @@ void add_spectra(const Problem& problem, const Model& bound, std::vector<Start>&
     }
     ways.push_back(std::move(way));
   }
-  std::stable_sort(ways.begin(), ways.end(), [](const Way& a, const Way& b) { return a.disagreement < b.disagreement; });
+  std::stable_sort(ways.begin(), ways.end(),
+                   [](const Way& a, const Way& b) { return a.disagreement < b.disagreement; });
   for (const Way& way : ways) {
     const Vector stretch = way.signs.array() * y.spread.head(axes).array() / z.spread.head(axes).array();
-    rows.y = (centred * z.axes.leftCols(axes) * stretch.asDiagonal() * y.axes.leftCols(axes).transpose()).rowwise() + y.mean;
+    rows.y =
+        (centred * z.axes.leftCols(axes) * stretch.asDiagonal() * y.axes.leftCols(axes).transpose()).rowwise() + y.mean;
     starts.push_back({"spectra", least_squares(bound, rows, Vector::Zero(bound.parameters())).parameters, {}, 0});
   }
 }

@@ -12,7 +12,8 @@ namespace unshuffle {
   if (wanted == Backend::sorted && !on_a_line)
     throw InvalidInput("the sorted backend needs one response column and an additive model");
   if (wanted == Backend::sorted && problem.has_prior())
-    throw InvalidInput("the sorted backend knows positions, not pairs; prior weights and soft groups need the dense one");
+    throw InvalidInput(
+        "the sorted backend knows positions, not pairs; prior weights and soft groups need the dense one");
   return on_a_line && !problem.has_prior() && wanted != Backend::dense ? Backend::sorted : Backend::dense;
 }
 

@@ -59,9 +59,8 @@ BlockValue LineBlock::solve(Vector t, Vector s, double epsilon, Objective object
   const transport::LineReport report = transport_.solve(t_, responses_.weights, s_, features_.weights, epsilon);
   BlockValue value;
   value.transport_cost = report.transport_cost;
-  value.objective = objective == Objective::transport
-                        ? report.transport_cost
-                        : report.value + paper_constant(responses_, features_, epsilon);
+  value.objective = objective == Objective::transport ? report.transport_cost
+                                                      : report.value + paper_constant(responses_, features_, epsilon);
   value.marginal_error = report.marginal_error;
   value.compression_error = report.compression_error;
   value.iterations = report.iterations;
@@ -89,8 +88,8 @@ void LineBlock::link(SoftLinks& links) {
 }
 
 // The plan was found on few nodes and carried to the points by interpolation. Summing it over all points, with no
-// approximation but the potentials themselves, tells how well its marginals are met. A row that holds less than the mean is
-// measured by the mean: one that was given up may be off by more than the nothing it holds.
+// approximation but the potentials themselves, tells how well its marginals are met. A row that holds less than the
+// mean is measured by the mean: one that was given up may be off by more than the nothing it holds.
 double LineBlock::measured_error(Side side, const Vector& ratio) const {
   constexpr Index most_samples = 32;
   const bool by_row = side == Side::response;

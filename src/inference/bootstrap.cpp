@@ -42,7 +42,8 @@ Vector refit_once(const FitOptions& options, const std::function<Vector(int)>& r
   WorkKey key("bootstrap");
   key.add(double(k));
   const auto pack = [](const Vector& w) { return std::optional(to_hex(w)); };
-  return finished_or(options, key, [&] { return refit(k); }, pack, from_hex);
+  return finished_or(
+      options, key, [&] { return refit(k); }, pack, from_hex);
 }
 
 }  // namespace

@@ -16,10 +16,12 @@ namespace unshuffle {
 
 namespace {
 
-constexpr double certain_gap = 8;    // nats: odds of 3000 to one
-constexpr double decided_gap = 3;    // nats: odds of 20 to one
-constexpr double competing = 0.1;    // difference of predictions, in sd of y, from which another solution is another answer
-constexpr double noticeable = 0.25;  // the same in sd of the noise, from which it adds noticeably to errors of prediction
+constexpr double certain_gap = 8;  // nats: odds of 3000 to one
+constexpr double decided_gap = 3;  // nats: odds of 20 to one
+constexpr double competing =
+    0.1;  // difference of predictions, in sd of y, from which another solution is another answer
+constexpr double noticeable =
+    0.25;  // the same in sd of the noise, from which it adds noticeably to errors of prediction
 constexpr double loose_error = 0.1;  // standard error of predictions, in sd of y, beyond which w is loosely known
 constexpr double level = 1e-4;       // of the symmetry tests
 
@@ -234,8 +236,8 @@ Identifiability judge(const SearchResult& found, const std::vector<Symmetry>& sy
     made.reason = fmt::format("the next solution is only {:.1f} nats less likely", gap);
   } else if (near_gap < certain_gap) {
     made.verdict = Verdict::weakly_identified;
-    made.reason =
-        fmt::format("a solution that predicts nearly the same, but not quite, is only {:.1f} nats less likely", near_gap);
+    made.reason = fmt::format(
+        "a solution that predicts nearly the same, but not quite, is only {:.1f} nats less likely", near_gap);
   } else if (const double error = prediction_error(problem, bound, best.parameters, covariance); error > loose_error) {
     made.verdict = Verdict::weakly_identified;
     made.reason = fmt::format(

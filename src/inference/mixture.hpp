@@ -23,7 +23,7 @@ struct MixtureFit {
 
 struct MixtureOptions {
   int max_iterations = 500;
-  double tolerance = 1e-8;  ///< Relative change of the log-likelihood per row that ends the iteration.
+  double tolerance = 1e-8;          ///< Relative change of the log-likelihood per row that ends the iteration.
   double known_noise_variance = 0;  ///< 0: estimated.
   std::uint64_t seed = 0;
 };

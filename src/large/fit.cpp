@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "fit/descent.hpp"
+#include "fit/options.hpp"
 #include "fit/peak_memory.hpp"
 #include "inference/kernel_density.hpp"
 #include "large/objective.hpp"
@@ -23,9 +24,10 @@ using Clock = std::chrono::steady_clock;
 
 void require_supported(const LargeTables& tables, const FitOptions& options) {
   if (!fits_in_pieces(options.method))
-    throw InvalidInput(fmt::format("tables in pieces can be fitted by auto, mixture, entropic, robot and robot-robust; "
-                                   "not by {}",
-                                   name_of(options.method)));
+    throw InvalidInput(
+        fmt::format("tables in pieces can be fitted by auto, mixture, entropic, robot and robot-robust; "
+                    "not by {}",
+                    name_of(options.method)));
   if (options.rho1 >= 0 || options.rho2 >= 0)
     throw InvalidInput("rho1 and rho2 belong to a number of rows; for tables in pieces give `unmatched`");
   if (options.optimizer == Optimizer::momentum || options.optimizer == Optimizer::adam)
@@ -88,7 +90,7 @@ class FitOfAll {
   }
 
   [[nodiscard]] LargeObjective objective(Objective kind) const {
-    EvaluatorOptions made = evaluator_options(options_, sample_);
+    EvaluatorOptions made = evaluator_options(options_, tables_.response_rows, tables_.feature_rows);
     made.objective = kind;
     return {passes_, rows_, sample_.x.cols() > 0, made};
   }
@@ -135,16 +137,17 @@ class FitOfAll {
     const Candidate& best = found.candidate;
     const Evaluation last = all.evaluate(best.parameters, epsilon, false);
     fit_.parameters = best.parameters;
-    if (!likelihood()) fit_.noise_sd = found.noise_sd > 0 ? found.noise_sd : std::sqrt(last.transport_cost / rows_.response_rows);
-    fit_.status = found.stopped      ? Fit::Status::stopped
-                  : !last.converged  ? Fit::Status::inner_not_converged
-                  : !best.converged  ? Fit::Status::outer_not_converged
-                                     : Fit::Status::converged;
-    fit_.message = fmt::format(
-        "all rows, from a sample of {}: inner problem {}; outer {} after {} iterations: {}", sample_.responses(),
-        last.converged ? fmt::format("converged (marginal error {:.1e})", last.marginal_error)
-                       : "did not converge: " + last.message,
-        best.converged ? "converged" : "did not converge", best.iterations, best.message);
+    if (!likelihood())
+      fit_.noise_sd = found.noise_sd > 0 ? found.noise_sd : std::sqrt(last.transport_cost / rows_.response_rows);
+    fit_.status = found.stopped     ? Fit::Status::stopped
+                  : !last.converged ? Fit::Status::inner_not_converged
+                  : !best.converged ? Fit::Status::outer_not_converged
+                                    : Fit::Status::converged;
+    fit_.message = fmt::format("all rows, from a sample of {}: inner problem {}; outer {} after {} iterations: {}",
+                               sample_.responses(),
+                               last.converged ? fmt::format("converged (marginal error {:.1e})", last.marginal_error)
+                                              : "did not converge: " + last.message,
+                               best.converged ? "converged" : "did not converge", best.iterations, best.message);
     fit_.iterations = best.iterations;
     fit_.objective = last.objective;
     fit_.objective_name = likelihood() || options_.objective == Objective::entropic ? "entropic" : "transport";
@@ -215,11 +218,13 @@ class FitOfAll {
     fit_.std_errors = covariance.sandwich.diagonal().cwiseMax(0).cwiseSqrt();
     fit_.noise_sd = std::sqrt(state.noise_variance);
     fit_.link_probabilities.resize(0);  // they were the sample's
-    fit_.status = stopped ? Fit::Status::stopped : converged ? Fit::Status::converged : Fit::Status::outer_not_converged;
-    fit_.message = fmt::format("all rows, from a sample of {}: {} after {} iterations: {:.1f} % of the links in the order "
-                               "given are wrong",
-                               sample_.responses(), converged ? "converged" : "did not converge", steps,
-                               100 * state.mismatch_rate);
+    fit_.status = stopped     ? Fit::Status::stopped
+                  : converged ? Fit::Status::converged
+                              : Fit::Status::outer_not_converged;
+    fit_.message = fmt::format(
+        "all rows, from a sample of {}: {} after {} iterations: {:.1f} % of the links in the order "
+        "given are wrong",
+        sample_.responses(), converged ? "converged" : "did not converge", steps, 100 * state.mismatch_rate);
     fit_.iterations = fit_.evaluations = steps;
     fit_.objective = -sums.log_likelihood;
     LargeObjective all = objective(Objective::transport);

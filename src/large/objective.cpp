@@ -104,8 +104,7 @@ Evaluation LargeObjective::evaluate(const Vector& w, double epsilon, bool with_h
 }
 
 double LargeObjective::matched_share() {
-  const Vector ratio =
-      solver_.nodes().evaluate(Side::response, t_.grid().grid(), Objective::entropic).log_ratio;
+  const Vector ratio = solver_.nodes().evaluate(Side::response, t_.grid().grid(), Objective::entropic).log_ratio;
   return passes_.matched(Side::response, t_.w(), t_.layout(), t_.grid().series(ratio));
 }
 

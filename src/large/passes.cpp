@@ -32,8 +32,7 @@ void append(const Vector& more, std::vector<double>& values) { values.insert(val
 
 const AdditiveModel& additive(const Model& bound) {
   if (bound.additive() == nullptr)
-    throw InvalidInput("tables in pieces need a model that is additive in the two tables; " + bound.name() +
-                       " is not");
+    throw InvalidInput("tables in pieces need a model that is additive in the two tables; " + bound.name() + " is not");
   return *bound.additive();
 }
 

@@ -54,8 +54,8 @@ void Pieces::put(std::size_t piece, Matrix rows) {
     const ssize_t written = ::pwrite(file_, bytes + done, size - done, static_cast<off_t>(place.offset + done));
     if (written < 0 && errno == EINTR) continue;
     if (written < 0)
-      throw SystemFailure(fmt::format("the scratch file cannot be written: {}; --scratch names another folder",
-                                      std::strerror(errno)));
+      throw SystemFailure(
+          fmt::format("the scratch file cannot be written: {}; --scratch names another folder", std::strerror(errno)));
     done += static_cast<std::size_t>(written);
   }
 }

@@ -196,8 +196,8 @@ class TableFiles {
     const long first_line = stretch.first + 2;
     if (const auto quote = bytes.find('"'); quote != std::string::npos) {
       const auto line = first_line + std::count(bytes.begin(), bytes.begin() + static_cast<long>(quote), '\n');
-      throw BadData(fmt::format("{}:{}: a quote; tables in pieces hold plain numbers, one line to a row",
-                                csv.file.path(), line));
+      throw BadData(
+          fmt::format("{}:{}: a quote; tables in pieces hold plain numbers, one line to a row", csv.file.path(), line));
     }
     const Table table = parse_csv_rows(bytes, csv.columns(), csv.file.path(), first_line, stretch.file_ends);
     return table.matrix(wanted);
@@ -249,7 +249,8 @@ std::vector<std::string> files_named(const std::string& pattern) {
 LargeTables read_tables_in_pieces(const std::vector<std::string>& responses, const std::vector<std::string>& features,
                                   ColumnChoice columns, Team& team, const ReadOptions& options) {
   if (columns.response.size() != 1)
-    throw InvalidInput(fmt::format("tables in pieces need one response column; {} were named", columns.response.size()));
+    throw InvalidInput(
+        fmt::format("tables in pieces need one response column; {} were named", columns.response.size()));
   if (!columns.groups.empty() || !columns.weights.empty())
     throw InvalidInput("tables in pieces can have neither groups nor weights");
   if (!columns.soft_groups.empty()) throw InvalidInput("tables in pieces can have no soft groups");

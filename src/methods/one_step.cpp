@@ -29,9 +29,9 @@ Estimate estimate_one_step(const MethodInput& input) {
   if (model == nullptr) throw InvalidInput("one-step needs a model that is a sum of a part in x and a part in z");
   const UnlinkedRows rows(input.problem, input.bound);
   const Links in_order = links_in_order(input.problem);
-  const Vector shrunk = best_least_squares(input.problem, input.bound, rows.linked(in_order), rows.weights(in_order),
-                                           input.options.seed)
-                            .parameters;
+  const Vector shrunk =
+      best_least_squares(input.problem, input.bound, rows.linked(in_order), rows.weights(in_order), input.options.seed)
+          .parameters;
   Matrix t = input.problem.y;
   if (input.problem.x.cols() > 0) t -= model->part(Side::response, rows.tables().x, shrunk);
   const Matrix s = model->part(Side::feature, rows.tables().z, shrunk);

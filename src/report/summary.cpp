@@ -88,9 +88,9 @@ std::string Fit::summary() const {
                                     iterations, evaluations));
   out += fact("Time, memory", fmt::format("{:.3f} s, {:.0f} MB at the peak", seconds, peak_memory_mb));
   if (passes > 0) {
-    out += fact("Tables in pieces", fmt::format("{} process{}, {} passes over the rows, {:.0f} kB moved per evaluation",
-                                                processes, processes == 1 ? "" : "es", passes,
-                                                bytes_per_evaluation / 1000));
+    out += fact("Tables in pieces",
+                fmt::format("{} process{}, {} passes over the rows, {:.0f} kB moved per evaluation", processes,
+                            processes == 1 ? "" : "es", passes, bytes_per_evaluation / 1000));
   } else if (processes > 1) {
     out += fact("Work shared",
                 fmt::format("{} processes, {:.0f} kB moved per evaluation", processes, bytes_per_evaluation / 1000));

@@ -54,8 +54,7 @@ Vector BandKernel::column_log_sums(const VectorRef& u) const {
 Matrix BandKernel::apply(const Matrix& q) const {
   Matrix result(rows(), q.cols());
   for (Index c = 0; c < q.cols(); ++c)
-    for (Index i = 0; i < rows(); ++i)
-      result(i, c) = row(i).matrix().dot(q.col(c).segment(begin(i), length(i)));
+    for (Index i = 0; i < rows(); ++i) result(i, c) = row(i).matrix().dot(q.col(c).segment(begin(i), length(i)));
   return result;
 }
 
@@ -66,8 +65,8 @@ Matrix BandKernel::apply_transposed(const Matrix& p) const {
   return result;
 }
 
-// S = A₂ - Γᵀ A₁⁻¹ Γ row by row, four rows at a time so that each entry of S is loaded and stored once for four of them.
-// Newton and the adjoint correct what is left out here, so entries far below their row's sum are.
+// S = A₂ - Γᵀ A₁⁻¹ Γ row by row, four rows at a time so that each entry of S is loaded and stored once for four of
+// them. Newton and the adjoint correct what is left out here, so entries far below their row's sum are.
 bool BandKernel::factor(const Vector& inverse_a1, const Vector& a2, double ridge) {
   constexpr double negligible = 1e-13;
   constexpr Index together = 4;

@@ -68,11 +68,11 @@ class BandKernel {
   Windows windows_;
   std::vector<Index> offsets_;
   // Eigen's own storage throughout: it is aligned, so sums are taken in the same order wherever it lies.
-  Vector plan_;  // Γ, row windows one after another
-  Vector shifts_;             // what evaluate() subtracted from the exponents of each row
+  Vector plan_;    // Γ, row windows one after another
+  Vector shifts_;  // what evaluate() subtracted from the exponents of each row
   Vector row_sums_, column_sums_;
   Eigen::ArrayXXd block_;  // a few rows side by side, padded to one window
-  Matrix factor_;  // LAPACK lower band storage of chol(S)
+  Matrix factor_;          // LAPACK lower band storage of chol(S)
 };
 
 }  // namespace unshuffle::transport

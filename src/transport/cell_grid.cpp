@@ -15,9 +15,10 @@ CellGrid::CellGrid(const Range& range, const CompressionRule& rule)
   constexpr double most_cells = 4e6;
   const double wanted = range.length() > 0 ? std::max(1.0, std::ceil(range.length() / rule.cell_width)) : 1;
   if (!(wanted <= most_cells))
-    throw InvalidInput(fmt::format("epsilon is too small for tables in pieces: points {:.3g} apart would need {:.3g} "
-                                   "cells of its square root's width, {:.3g} are possible",
-                                   range.length(), wanted, most_cells));
+    throw InvalidInput(
+        fmt::format("epsilon is too small for tables in pieces: points {:.3g} apart would need {:.3g} "
+                    "cells of its square root's width, {:.3g} are possible",
+                    range.length(), wanted, most_cells));
   const auto count = static_cast<Index>(wanted);
   const double length = range.length() / wanted;
   stretches_per_unit_ = length > 0 ? 1 / length : 0;
@@ -48,8 +49,8 @@ CellGrid::Place CellGrid::place_of(double position) const {
   const auto last = static_cast<Index>(stretches_.size()) - 1;
   const auto k = std::clamp<Index>(static_cast<Index>((position - range_.low) * stretches_per_unit_), 0, last);
   const Stretch& stretch = stretches_[static_cast<std::size_t>(k)];
-  const auto part = std::clamp<Index>(static_cast<Index>((position - stretch.low) * stretch.cells_per_unit), 0,
-                                      stretch.cells - 1);
+  const auto part =
+      std::clamp<Index>(static_cast<Index>((position - stretch.low) * stretch.cells_per_unit), 0, stretch.cells - 1);
   const Index cell = stretch.first_cell + part;
   return {cell, half_width_[cell] > 0 ? (position - centre_[cell]) / half_width_[cell] : 0};
 }
@@ -87,8 +88,7 @@ void CellGrid::add_moments(const VectorRef& points, const MatrixRef& values, Mat
     if (order > 1) polynomial[1] = y;
     for (Index degree = 2; degree < order; ++degree)
       polynomial[degree] = 2 * y * polynomial[degree - 1] - polynomial[degree - 2];
-    for (Index k = 0; k < values.cols(); ++k)
-      moments.col(k).segment(cell * order, order) += values(i, k) * polynomial;
+    for (Index k = 0; k < values.cols(); ++k) moments.col(k).segment(cell * order, order) += values(i, k) * polynomial;
   }
 }
 

@@ -28,8 +28,9 @@ Vector aligned(const std::vector<double>& values) {
 
 Range range_of(const VectorRef& position) {
   double low = position[0], high = low;
-#pragma omp parallel for simd schedule(static) reduction(min : low) reduction(max : high) \
-    if (position.size() > worth_threads)
+#pragma omp parallel for simd schedule(static) reduction(min                  \
+                                                         : low) reduction(max \
+                                                                          : high) if (position.size() > worth_threads)
   for (Index k = 0; k < position.size(); ++k) {
     low = std::min(low, position[k]);
     high = std::max(high, position[k]);
@@ -93,7 +94,8 @@ bool CompressedMeasure::is_of(const VectorRef& position, const VectorRef& weight
 }
 
 bool CompressedMeasure::fits_a_cell(const Range& range, Index count) const {
-  return count == 1 || (range.length() <= rule_.cell_width && range.length() <= rule_.widest_cell(range.low, range.high));
+  return count == 1 ||
+         (range.length() <= rule_.cell_width && range.length() <= rule_.widest_cell(range.low, range.high));
 }
 
 void CompressedMeasure::add_cell(Index begin, Index end, const Range& range) {
@@ -107,10 +109,9 @@ void CompressedMeasure::add_cell(Index begin, Index end, const Range& range) {
 // are counted and moved in a fixed number of parts, so that their order does not depend on the number of threads.
 void CompressedMeasure::distribute(Index begin, const VectorRef& position, const Order& order, const Range& range) {
   const Index count = position.size();
-  const double widest =
-      range.length() > rule_.cell_width ? rule_.cell_width : rule_.widest_cell(range.low, range.high);
-  const auto bins = std::max<Index>(
-      2, static_cast<Index>(std::min(std::ceil(range.length() / widest), static_cast<double>(count))));
+  const double widest = range.length() > rule_.cell_width ? rule_.cell_width : rule_.widest_cell(range.low, range.high);
+  const auto bins =
+      std::max<Index>(2, static_cast<Index>(std::min(std::ceil(range.length() / widest), static_cast<double>(count))));
   const double per_unit = static_cast<double>(bins) / range.length();
   auto bin_of = [&](double x) { return std::min(static_cast<Index>((x - range.low) * per_unit), bins - 1); };
   const Index parts = count > worth_threads ? 16 : 1;
@@ -178,7 +179,8 @@ CompressedMeasure::Atoms CompressedMeasure::atoms_of(const Cell& cell) const {
   for (Index begin = cell.begin; begin < cell.end; begin += chunk_size) {
     const Index count = std::min(chunk_size, cell.end - begin);
     const Vector y = local(position_.segment(begin, count), cell.centre, cell.half_width);
-    const Vector w = weight_.size() > 0 ? Vector(weight_.segment(begin, count)) : Vector::Constant(count, equal_weight_);
+    const Vector w =
+        weight_.size() > 0 ? Vector(weight_.segment(begin, count)) : Vector::Constant(count, equal_weight_);
     rule = gauss_quadrature(y, w, cell_order);
     atoms.position.insert(atoms.position.end(), rule.node.begin(), rule.node.end());
     atoms.weight.insert(atoms.weight.end(), rule.weight.begin(), rule.weight.end());

@@ -142,8 +142,7 @@ bool DenseKernel::factor(const Vector& inverse_a1, const Vector& a2, double ridg
     const Index count = std::min(block_rows, rows() - i0);
     Eigen::ArrayXd kept = Eigen::ArrayXd::Zero(count);
     const Eigen::ArrayXd floor = cutoff * row_sums_.segment(i0, count).array();
-    for (Index j = 0; j < cols(); ++j)
-      kept += (plan_.col(j).segment(i0, count).array() > floor).cast<double>();
+    for (Index j = 0; j < cols(); ++j) kept += (plan_.col(j).segment(i0, count).array() > floor).cast<double>();
     products += kept.square().sum();
   }
   // A scattered product costs about twenty times one inside a matrix product.

@@ -30,17 +30,17 @@
 #include <string>
 #include <vector>
 
-#include <Eigen/LU>
 #include <Eigen/Cholesky>
+#include <Eigen/LU>
 
 #include "transport/side.hpp"
 
 namespace unshuffle::transport {
 
 struct DualOptions {
-  double tolerance = 1e-9;   ///< Σ|column sums - demanded|; rows are met exactly after every evaluation.
+  double tolerance = 1e-9;  ///< Σ|column sums - demanded|; rows are met exactly after every evaluation.
   int max_newton = 100;
-  int max_sinkhorn = 200;    ///< Column steps, taken where Newton's model fails or where they pay.
+  int max_sinkhorn = 200;       ///< Column steps, taken where Newton's model fails or where they pay.
   bool sinkhorn_first = false;  ///< Column steps as long as each halves the error: for kernels whose factor is dear.
 };
 
@@ -208,8 +208,7 @@ class DualSolver {
       if (std::isfinite(dual) && std::isfinite(slope_here)) {
         // Where the gain drowns in the rounding of the dual, its derivatives decide.
         const bool ascends = dual >= start_dual + 1e-4 * step * slope;
-        const bool flattens =
-            std::abs(slope_here) <= 0.9 * slope || now.marginal_error <= 0.9 * start.marginal_error;
+        const bool flattens = std::abs(slope_here) <= 0.9 * slope || now.marginal_error <= 0.9 * start.marginal_error;
         if (step * slope > 100 * noise ? ascends : flattens) return true;
       }
       (slope_here > 0 ? short_of : beyond) = step;
@@ -249,8 +248,8 @@ class DualSolver {
 
   /// What solve_once() needs, from the system as it is now.
   bool factor(double ridge) {
-    inverse_a1_ = rows_.is_free() ? Vector::Zero(a1_.size())
-                                  : Vector((a1_.array() > 0).select(a1_.array().inverse(), 0));
+    inverse_a1_ =
+        rows_.is_free() ? Vector::Zero(a1_.size()) : Vector((a1_.array() > 0).select(a1_.array().inverse(), 0));
     if (!columns_.is_free() && !kernel_.factor(inverse_a1_, a2_, ridge)) return false;
     border_ = stacked_border();
     if (border_.cols() > 0) {

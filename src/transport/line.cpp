@@ -41,8 +41,7 @@ Windows windows_of(const VectorRef& targets, const LineMeasure& sources, const V
   // Centring keeps the squares small; it changes φ_j + 2ts_j/ε by terms that do not depend on j.
   const double centre = 0.5 * (sources.position[0] + sources.position[m - 1]);
   Vector s = sources.position.array() - centre;
-  Vector hull = concave_hull(
-      s, potential.array() + sources.weight.array().log() - s.array().square() / epsilon);
+  Vector hull = concave_hull(s, potential.array() + sources.weight.array().log() - s.array().square() / epsilon);
   Windows windows;
   windows.begin.resize(static_cast<std::size_t>(targets.size()));
   windows.end.resize(windows.begin.size());

@@ -7,9 +7,9 @@
 namespace unshuffle::transport {
 namespace {
 
-// Widths in units of √ε at which, with twelve nodes each, a smooth problem with comparable sides is solved to 1e-10 and better; see
-// docs/fast-path.md for the measurement. Where a problem asks for more, boxes and cells are narrowed until their
-// estimated error is below the tolerance.
+// Widths in units of √ε at which, with twelve nodes each, a smooth problem with comparable sides is solved to 1e-10 and
+// better; see docs/fast-path.md for the measurement. Where a problem asks for more, boxes and cells are narrowed until
+// their estimated error is below the tolerance.
 constexpr double box_width_in_root_epsilon = 2.0;
 constexpr double cell_width_in_root_epsilon = 0.5;
 constexpr int most_refinements = 8;
@@ -43,8 +43,8 @@ void LineSolver::forget() {
 // matching pairs, so they come down from a larger ε, as does any solve that did not converge from where it started.
 LineReport LineSolver::solve(LinePoints& rows, LinePoints& columns, double epsilon) {
   const Sides sides{rows, columns};
-  const bool exact = std::holds_alternative<Exact>(options_.row_policy) &&
-                     std::holds_alternative<Exact>(options_.column_policy);
+  const bool exact =
+      std::holds_alternative<Exact>(options_.row_policy) && std::holds_alternative<Exact>(options_.column_policy);
   if (!nodes_ && !exact) return descend(sides, epsilon);
   LineReport report = solve_at(sides, epsilon, options_.tolerance);
   if (report.converged) return report;
@@ -112,9 +112,9 @@ void LineSolver::begin(const Sides& sides, NodeProblem& next) const {
 // Boxes are too wide where the estimated error of their quadrature says so. Cells are too wide where potentials turn
 // faster than on the scale √ε: a conditional plan of deviation σ, in the worst case two atoms 2σ apart, puts the
 // nearest complex singularity of its log-sum πε/(4σ) off the line: interpolation wants cells well below that, and
-// boxes not far above it (where the plan splits, the nodes' slopes alone can miss how fast the integrand turns). A ball's
-// ratio turns from "matched" to "unmatched" within about one unit of log r, which neither must step over.
-// Widths grow only gradually away from a narrow place, because its singularities are near its neighbours too.
+// boxes not far above it (where the plan splits, the nodes' slopes alone can miss how fast the integrand turns). A
+// ball's ratio turns from "matched" to "unmatched" within about one unit of log r, which neither must step over. Widths
+// grow only gradually away from a narrow place, because its singularities are near its neighbours too.
 bool LineSolver::narrow_where_needed(const LinePoints& own, Side side, double& worst) {
   constexpr double cell_in_epsilon_over_deviation = 0.35, box_in_epsilon_over_deviation = 1.5;
   constexpr double unit_of_ratio = 1.4;  // counts like this much ε over deviation
@@ -164,8 +164,7 @@ bool LineSolver::narrow_where_needed(const LinePoints& own, Side side, double& w
   constexpr double margin = 1.25;
   for (const Box& box : boxes)
     for (Index node = box.first; node < box.last; ++node)
-      too_wide = too_wide || box.width > margin * box_limit[node] ||
-                 cell_width[node] > margin * cell_limit[node];
+      too_wide = too_wide || box.width > margin * box_limit[node] || cell_width[node] > margin * cell_limit[node];
   if (!too_wide) return false;
   rule.narrow_at.clear();
   rule.box_factor.clear();
@@ -209,8 +208,7 @@ Vector LineCurvature::slope(Side side, const Vector& positions) {
 
 Matrix LineCurvature::reaction(const Vector& row_positions, const Vector& column_positions, const Momentum& momentum) {
   Matrix sum = Matrix::Zero(momentum.rows.cols(), momentum.rows.cols());
-  for (const auto& [nodes, factor] : terms_)
-    sum += factor * nodes->reaction(row_positions, column_positions, momentum);
+  for (const auto& [nodes, factor] : terms_) sum += factor * nodes->reaction(row_positions, column_positions, momentum);
   return sum;
 }
 

@@ -15,9 +15,10 @@ namespace unshuffle::transport {
 struct LineOptions {
   MarginalPolicy row_policy = Exact{};
   MarginalPolicy column_policy = Exact{};
-  double tolerance = 1e-9;   ///< Marginal error on the nodes.
-  double accuracy = 1e-11;   ///< Largest accepted estimate of a row or column sum's error by compression, relative to it.
-  bool compress = true;      ///< Off: nodes are the points; for tests and as a reference.
+  double tolerance = 1e-9;  ///< Marginal error on the nodes.
+  double accuracy =
+      1e-11;             ///< Largest accepted estimate of a row or column sum's error by compression, relative to it.
+  bool compress = true;  ///< Off: nodes are the points; for tests and as a reference.
 };
 
 struct LineReport {

@@ -50,13 +50,11 @@ Vector LineTransport::gradient(Side side, Objective objective) {
 }
 
 Vector LineTransport::potential(Side side) {
-  return measure(side).interpolate(
-      solver_.nodes().evaluate(side, measure(side).grid(), Objective::entropic).potential);
+  return measure(side).interpolate(solver_.nodes().evaluate(side, measure(side).grid(), Objective::entropic).potential);
 }
 
 Vector LineTransport::log_ratio(Side side) {
-  return measure(side).interpolate(
-      solver_.nodes().evaluate(side, measure(side).grid(), Objective::entropic).log_ratio);
+  return measure(side).interpolate(solver_.nodes().evaluate(side, measure(side).grid(), Objective::entropic).log_ratio);
 }
 
 Matrix LineTransport::hessian(const MatrixRef& t_jacobian, const VectorRef& row_weights, const MatrixRef& s_jacobian,

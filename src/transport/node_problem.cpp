@@ -11,9 +11,9 @@ struct NodeProblem::Half {
   const Multipliers& multipliers;
   const LineMeasure& sources;
   const Vector& source_potential;
-  const Matrix& source_adjoint;     // Q of the sources
-  const Matrix& adjoint_border;     // l of the targets' adjoint P
-  const Vector& potential_border;   // l of the targets' potential
+  const Matrix& source_adjoint;    // Q of the sources
+  const Matrix& adjoint_border;    // l of the targets' adjoint P
+  const Vector& potential_border;  // l of the targets' potential
 };
 
 namespace {
@@ -93,9 +93,9 @@ void NodeProblem::prepare_adjoint() {
 
 NodeProblem::Half NodeProblem::half(Side side) const {
   if (side == Side::response)
-    return {row_terms_, outcome_.rows.multipliers,  columns_, v_, adjoint_.y, adjoint_.row_border, row_border_of_u_};
-  return {column_terms_, outcome_.columns.multipliers, rows_, u_, adjoint_.x, adjoint_.column_border,
-          column_border_of_v_};
+    return {row_terms_, outcome_.rows.multipliers, columns_, v_, adjoint_.y, adjoint_.row_border, row_border_of_u_};
+  return {column_terms_,          outcome_.columns.multipliers, rows_, u_, adjoint_.x,
+          adjoint_.column_border, column_border_of_v_};
 }
 
 // At a position t let π be its conditional plan, π_q ∝ ν_q exp(v_q - d²/ε) with d = t - s_q. Then ℓ is π's log
@@ -112,8 +112,8 @@ SideValues NodeProblem::evaluate(Side side, const VectorRef& positions, Objectiv
   const Index count = positions.size();
   const Windows windows = windows_of(positions, h.sources, h.source_potential, epsilon_);
   SideValues at;
-  for (Vector* values : {&at.log_ratio, &at.potential, &at.gradient, &at.potential_slope, &at.log_ratio_slope,
-                         &at.gradient_slope})
+  for (Vector* values :
+       {&at.log_ratio, &at.potential, &at.gradient, &at.potential_slope, &at.log_ratio_slope, &at.gradient_slope})
     values->resize(count);
   auto begin = [&](Index i) -> Index { return windows.begin[static_cast<std::size_t>(i)]; };
   auto size = [&](Index i) { return windows.end[static_cast<std::size_t>(i)] - begin(i); };

@@ -1,7 +1,7 @@
 #include "transport/side.hpp"
 
-#include <Eigen/Cholesky>
 #include <fmt/format.h>
+#include <Eigen/Cholesky>
 
 #include <algorithm>
 #include <cmath>
@@ -157,15 +157,16 @@ Ratio SideTerms::scale(const VectorRef& log_sums, const VectorRef& base) const {
 
 Ratio SideTerms::respond(const VectorRef& potential, const VectorRef& base) const {
   Ratio answer;
-  std::visit(
-      Overload{[&](const Exact&) { answer.log_ratio = Vector::Zero(potential.size()); },
-               [&](const Free&) { answer.log_ratio = Vector::Zero(potential.size()); },
-               [&](const KullbackLeibler& kl) { answer.log_ratio = -(potential + base) / strength_in_epsilon(kl, epsilon_); },
-               [&](const Ball& ball) {
-                 answer.log_ratio = solve_ball(weights_.array(), -(potential + base).array(), ball.entropy, ball.spread,
-                                               answer.multipliers);
-               }},
-      policy_);
+  std::visit(Overload{[&](const Exact&) { answer.log_ratio = Vector::Zero(potential.size()); },
+                      [&](const Free&) { answer.log_ratio = Vector::Zero(potential.size()); },
+                      [&](const KullbackLeibler& kl) {
+                        answer.log_ratio = -(potential + base) / strength_in_epsilon(kl, epsilon_);
+                      },
+                      [&](const Ball& ball) {
+                        answer.log_ratio = solve_ball(weights_.array(), -(potential + base).array(), ball.entropy,
+                                                      ball.spread, answer.multipliers);
+                      }},
+             policy_);
   set_dual(answer, potential, base);
   return answer;
 }
@@ -182,15 +183,13 @@ void SideTerms::set_dual(Ratio& answer, const VectorRef& potential, const Vector
 }
 
 Vector SideTerms::extend(const VectorRef& log_sums, const Multipliers& multipliers) const {
-  return std::visit(Overload{[&](const Exact&) -> Vector { return Vector::Zero(log_sums.size()); },
-                             [&](const Free&) -> Vector { return log_sums; },
-                             [&](const KullbackLeibler& kl) -> Vector {
-                               return log_sums / (1 + strength_in_epsilon(kl, epsilon_));
-                             },
-                             [&](const Ball& ball) -> Vector {
-                               return log_ratio_at(log_sums.array(), 1 + ball.entropy, multipliers);
-                             }},
-                    policy_);
+  return std::visit(
+      Overload{
+          [&](const Exact&) -> Vector { return Vector::Zero(log_sums.size()); },
+          [&](const Free&) -> Vector { return log_sums; },
+          [&](const KullbackLeibler& kl) -> Vector { return log_sums / (1 + strength_in_epsilon(kl, epsilon_)); },
+          [&](const Ball& ball) -> Vector { return log_ratio_at(log_sums.array(), 1 + ball.entropy, multipliers); }},
+      policy_);
 }
 
 Vector SideTerms::compliance(const VectorRef& log_ratio, const Multipliers& multipliers) const {

@@ -176,6 +176,24 @@ TEST(Fit, robust_fits_leave_rows_without_a_partner_unmatched) {
   int outliers_left_out = 0;
   for (Index i = 0; i < 20; ++i) outliers_left_out += is_unmatched(i) ? 1 : 0;
   EXPECT_GE(outliers_left_out, 15);
+  EXPECT_EQ(match(evaluator, whole, *bound, found.parameters, LinkRows::all).pairs.size(), 200U);
+}
+
+TEST(Fit, robust_fits_may_leave_out_what_the_larger_side_has_more) {
+  Sensing data = sensing(100, 2, 0.0, 400, 10);
+  data.problem.y.conservativeResize(60, Eigen::NoChange);
+  FitOptions options;
+  options.method = Method::robot_robust;
+  options.unmatched = 0.25;
+  const EvaluatorOptions made = evaluator_options(options, completed(data.problem));
+  // 45 pairs: a quarter of 60 responses, 55 of 100 features stay out. The spread of a share f is f / (1-f).
+  EXPECT_NEAR(std::get<transport::Ball>(made.response_side).spread, 15.0 / 45.0, 1e-12);
+  EXPECT_NEAR(std::get<transport::Ball>(made.feature_side).spread, 55.0 / 45.0, 1e-12);
+
+  options.rho1 = 0;  // every response has a partner: 40 of the features stay out
+  const EvaluatorOptions exact = evaluator_options(options, completed(data.problem));
+  EXPECT_TRUE(std::holds_alternative<transport::Exact>(exact.response_side));
+  EXPECT_NEAR(std::get<transport::Ball>(exact.feature_side).spread, 40.0 / 60.0, 1e-12);
 }
 
 TEST(Match, sorted_and_dense_backends_agree_on_equal_sizes) {

@@ -67,7 +67,8 @@ TEST(FitOptions, robust_balls_follow_the_unmatched_fraction_or_rho) {
   options.unmatched = 0.2;
   options.rho2 = 0.01;
   const EvaluatorOptions made = evaluator_options(options, problem);
-  EXPECT_DOUBLE_EQ(std::get<transport::Ball>(made.response_side).spread, 0.25);
+  // ρ₂ lets 40·0.4/1.4 features go: 40/1.4 of the 50 responses find a partner, and the spread of a share f is f/(1-f).
+  EXPECT_NEAR(std::get<transport::Ball>(made.response_side).spread, (50 - 40 / 1.4) / (40 / 1.4), 1e-12);
   EXPECT_DOUBLE_EQ(std::get<transport::Ball>(made.feature_side).spread, 0.4);
 }
 

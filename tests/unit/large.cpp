@@ -20,8 +20,7 @@ Pieces in_pieces(const Matrix& rows, Index size, const std::string& scratch = ""
   std::vector<Index> sizes;
   for (Index begin = 0; begin < rows.rows(); begin += size) sizes.push_back(std::min(size, rows.rows() - begin));
   Pieces pieces(rows.cols(), sizes, scratch);
-  for (std::size_t k = 0; k < sizes.size(); ++k)
-    pieces.put(k, rows.middleRows(static_cast<Index>(k) * size, sizes[k]));
+  for (std::size_t k = 0; k < sizes.size(); ++k) pieces.put(k, rows.middleRows(static_cast<Index>(k) * size, sizes[k]));
   return pieces;
 }
 
@@ -200,8 +199,7 @@ TEST(LargeFit, SaysWhatItCannotDo) {
 class LargeFiles : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::path(testing::TempDir()) /
-              testing::UnitTest::GetInstance()->current_test_info()->name();
+    folder_ = std::filesystem::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
     std::filesystem::create_directories(folder_);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
@@ -287,12 +285,14 @@ TEST_F(LargeFiles, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(said(rows + "many\n"), "bad.csv:100002: column \"z\" holds \"many\"; a number was expected");
   EXPECT_EQ(said(rows + "1,2\n"), "bad.csv:100002: 2 fields; the header has 1");
   EXPECT_EQ(said(rows + "\n1\n"), "bad.csv:100002: the line is blank; rows were expected up to the end");
-  EXPECT_EQ(said(rows + "\"1\"\n"),
-            "bad.csv:100002: a quote; tables in pieces hold plain numbers, one line to a row");
+  EXPECT_EQ(said(rows + "\"1\"\n"), "bad.csv:100002: a quote; tables in pieces hold plain numbers, one line to a row");
   EXPECT_EQ(said(rows + "\n\n"), "");
-  EXPECT_EQ(complaint([&] { (void)files_named(path("none-*.csv")); }), path("none-*.csv") + ": no file has such a name");
+  EXPECT_EQ(complaint([&] { (void)files_named(path("none-*.csv")); }),
+            path("none-*.csv") + ": no file has such a name");
   const std::string other = write("other.csv", numbered("z,u", 0, 9));
-  EXPECT_EQ(complaint([&] { (void)read_tables_in_pieces({good, other}, {good}, {.response = {"y"}}, alone, options); }),
+  EXPECT_EQ(complaint([&] {
+              (void)read_tables_in_pieces({good, other}, {good}, {.response = {"y"}}, alone, options);
+            }),
             other + ": the columns are not those of " + good);
 }
 

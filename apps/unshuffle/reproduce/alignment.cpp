@@ -1,8 +1,8 @@
 // Two point sets in the plane, each with outliers of its own: what exact and robust plans link.
 #include <fmt/format.h>
 
-#include "reproduce/summaries.hpp"
 #include "fit/random.hpp"
+#include "reproduce/summaries.hpp"
 #include "unshuffle/transport/solver.hpp"
 
 namespace unshuffle::app {
@@ -70,7 +70,8 @@ Curve dots(const std::string& label, const Colour& colour, const Vector& x, cons
 }
 
 Shown show(const Measurements& all) {
-  const Vector u1 = column_of(all, "u1"), u2 = column_of(all, "u2"), v1 = column_of(all, "v1"), v2 = column_of(all, "v2");
+  const Vector u1 = column_of(all, "u1"), u2 = column_of(all, "u2"), v1 = column_of(all, "v1"),
+               v2 = column_of(all, "v2");
   Shown shown;
   shown.figure = {.title = "Exact and robust alignment of two point sets with outliers", .columns = 2};
   double on_outliers[2] = {0, 0};
@@ -82,7 +83,8 @@ Shown show(const Measurements& all) {
       const double strength = link.value * double(points);
       if (strength > 0.05) made.segments.push_back({u1[i], u2[i], v1[j], v2[j], strength});
     }
-    made.curves = {dots("first set", colour_of("robot"), u1, u2), dots("second set", colour_of("robot-robust"), v1, v2)};
+    made.curves = {dots("first set", colour_of("robot"), u1, u2),
+                   dots("second set", colour_of("robot-robust"), v1, v2)};
     shown.figure.panels.push_back(std::move(made));
   }
   shown.claims.push_back({"The robust alignment drops potential outliers and matches only points close to each other.",
@@ -95,7 +97,8 @@ Shown show(const Measurements& all) {
 }  // namespace
 
 Experiment alignment_experiment() {
-  return {"alignment", "Exact against robust alignment of two point sets in the plane, each with outliers.", measure, show};
+  return {"alignment", "Exact against robust alignment of two point sets in the plane, each with outliers.", measure,
+          show};
 }
 
 }  // namespace unshuffle::app

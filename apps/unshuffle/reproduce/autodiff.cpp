@@ -62,7 +62,8 @@ Vector implicit_dense(const Setting& setting) {
 Vector unrolled(const Setting& setting, int iterations, Tape tape) {
   const Matrix cost = cost_of(setting);
   const Vector weights = Vector::Ones(cost.rows());
-  return gradient_of(setting, unrolled_sinkhorn(cost, weights, weights, epsilon * cost.maxCoeff(), iterations, tape).weights);
+  return gradient_of(setting,
+                     unrolled_sinkhorn(cost, weights, weights, epsilon * cost.maxCoeff(), iterations, tape).weights);
 }
 
 struct Spent {
@@ -81,7 +82,7 @@ double megabytes_of(const std::string& key) {
 /// Time of some work, and by how much the process grew meanwhile at most.
 template <class Work>
 Spent spent_by(const Work& work) {
-  malloc_trim(0);  // give back what earlier work left, so that it is counted again
+  malloc_trim(0);                               // give back what earlier work left, so that it is counted again
   std::ofstream("/proc/self/clear_refs") << 5;  // the peak starts from here
   const double before = megabytes_of("VmRSS:");
   const auto begin = Clock::now();
@@ -119,8 +120,10 @@ Measurements measure(const Settings& settings) {
 
 Panel cost_panel(const Measurements& all, const std::string& quantity, const std::string& label) {
   Panel panel{.title = label, .x_label = "Sinkhorn iterations", .y_label = label, .log_x = true, .log_y = true};
-  const std::pair<const char*, const char*> lines[] = {{"unrolled, stored", "am"}, {"unrolled, recomputed", "robot-unrolled"},
-                                                       {"implicit, any cost", "robot-robust"}, {"implicit, one response", "robot"}};
+  const std::pair<const char*, const char*> lines[] = {{"unrolled, stored", "am"},
+                                                       {"unrolled, recomputed", "robot-unrolled"},
+                                                       {"implicit, any cost", "robot-robust"},
+                                                       {"implicit, one response", "robot"}};
   for (const auto& [name, like] : lines) {
     Curve curve = curve_of(all, {"cost", name, quantity});
     curve.label = name;
@@ -144,25 +147,28 @@ Shown show(const Measurements& all) {
   };
   const double error_1 = values_at(select(all, {"accuracy", "", ""}), 1).front();
   const double error_200 = values_at(select(all, {"accuracy", "", ""}), 200).front();
-  shown.claims.push_back({"Running Sinkhorn until convergence (200 iterations) leads to a better gradient than few iterations.",
-                          error_200 < error_1,
-                          fmt::format("Relative error {:.1e} after 1 iteration, {:.1e} after 200.", error_1, error_200)});
+  shown.claims.push_back(
+      {"Running Sinkhorn until convergence (200 iterations) leads to a better gradient than few iterations.",
+       error_200 < error_1,
+       fmt::format("Relative error {:.1e} after 1 iteration, {:.1e} after 200.", error_1, error_200)});
   const double time = at_200("unrolled, stored", "seconds") / at_200("implicit, one response", "seconds");
   const double memory = at_200("unrolled, stored", "megabytes") / at_200("implicit, one response", "megabytes");
   shown.claims.push_back(
       {"The implicit gradient is cheaper in time and memory than differentiating through 200 iterations.",
        time > 1 && memory > 1,
-       fmt::format("{:.0f} times less time and {:.0f} times less memory on this problem of one response; with the cost matrix "
-                   "formed, {:.1f} and {:.0f} times.",
-                   time, memory, at_200("unrolled, stored", "seconds") / at_200("implicit, any cost", "seconds"),
-                   at_200("unrolled, stored", "megabytes") / at_200("implicit, any cost", "megabytes"))});
+       fmt::format(
+           "{:.0f} times less time and {:.0f} times less memory on this problem of one response; with the cost matrix "
+           "formed, {:.1f} and {:.0f} times.",
+           time, memory, at_200("unrolled, stored", "seconds") / at_200("implicit, any cost", "seconds"),
+           at_200("unrolled, stored", "megabytes") / at_200("implicit, any cost", "megabytes"))});
   return shown;
 }
 
 }  // namespace
 
 Experiment autodiff_experiment() {
-  return {"autodiff", "Implicit gradient against reverse-mode differentiation through Sinkhorn iterations.", measure, show};
+  return {"autodiff", "Implicit gradient against reverse-mode differentiation through Sinkhorn iterations.", measure,
+          show};
 }
 
 }  // namespace unshuffle::app

@@ -152,7 +152,8 @@ constexpr double label_gap = 9;
 double label_room(Pen& pen, const Panel& panel) {
   double widest = 0;
   for (const Curve& curve : panel.curves) {
-    if (curve.line && !curve.label.empty()) widest = std::max(widest, label_gap + pen.width_of(curve.label, small_size, true));
+    if (curve.line && !curve.label.empty())
+      widest = std::max(widest, label_gap + pen.width_of(curve.label, small_size, true));
   }
   return widest;
 }
@@ -171,7 +172,8 @@ std::pair<Range, Range> ranges_of(const Panel& panel) {
   };
   for (const Curve& curve : panel.curves) {
     for (const double value : curve.x) x.cover(value);
-    for (const auto* values : {&curve.y, &curve.low, &curve.high}) std::for_each(values->begin(), values->end(), cover_y);
+    for (const auto* values : {&curve.y, &curve.low, &curve.high})
+      std::for_each(values->begin(), values->end(), cover_y);
   }
   for (const HeatMap& heat : panel.heat) {
     for (const double value : {heat.x_low, heat.x_high}) x.cover(value);
@@ -194,7 +196,8 @@ void draw_axes(Pen& pen, const Panel& panel, const Frame& frame, const Axis& x, 
     pen.text(tick.label, frame.left - 8, y(tick.at) + 4, 1, small_size);
   }
   std::vector<Tick> ticks = panel.categories.empty() ? x.ticks() : std::vector<Tick>{};
-  for (std::size_t k = 0; k < panel.categories.size(); ++k) ticks.push_back({static_cast<double>(k), panel.categories[k]});
+  for (std::size_t k = 0; k < panel.categories.size(); ++k)
+    ticks.push_back({static_cast<double>(k), panel.categories[k]});
   pen.colour(ink);
   for (const Tick& tick : ticks) {
     pen.line(x(tick.at), frame.bottom, x(tick.at), frame.bottom + 4);
@@ -234,7 +237,8 @@ void draw_range(Pen& pen, const Curve& curve, const Axis& x, const Axis& y) {
   pen.colour(curve.colour, curve.line ? 0.15 : 0.6);
   if (!curve.line) {
     for (std::size_t k = 0; k < curve.x.size(); ++k) {
-      if (y.shows(curve.low[k]) && y.shows(curve.high[k])) pen.line(x(curve.x[k]), y(curve.low[k]), x(curve.x[k]), y(curve.high[k]), 2);
+      if (y.shows(curve.low[k]) && y.shows(curve.high[k]))
+        pen.line(x(curve.x[k]), y(curve.low[k]), x(curve.x[k]), y(curve.high[k]), 2);
     }
     return;
   }
@@ -265,7 +269,8 @@ void draw_curve(Pen& pen, const Curve& curve, const Axis& x, const Axis& y) {
         begun = false;
         continue;
       }
-      begun ? cairo_line_to(pen.cairo(), x(curve.x[k]), y(curve.y[k])) : cairo_move_to(pen.cairo(), x(curve.x[k]), y(curve.y[k]));
+      begun ? cairo_line_to(pen.cairo(), x(curve.x[k]), y(curve.y[k]))
+            : cairo_move_to(pen.cairo(), x(curve.x[k]), y(curve.y[k]));
       begun = true;
     }
     cairo_stroke(pen.cairo());

@@ -31,7 +31,9 @@ Measurements measure(const Settings& settings) {
     const Matrix p11 = p.topLeftCorner(d, d), p12 = p.topRightCorner(d, d), p22 = p.bottomRightCorner(d, d);
     const Matrix reply = (p22 + lambda * Matrix::Identity(d, d)).ldlt().solve(p12.transpose());
     const auto size = static_cast<double>(d);
-    auto note = [&](const char* method, double value) { all.push_back({"condition", size, 0, method, "number", value}); };
+    auto note = [&](const char* method, double value) {
+      all.push_back({"condition", size, 0, method, "number", value});
+    };
     note("alternating", condition_of(p11));
     note("alternating, formula", 1 + size * rho / (1 - rho));
     note("bilevel", condition_of(p11 - p12 * reply));
@@ -44,8 +46,10 @@ Measurements measure(const Settings& settings) {
 Shown show(const Measurements& all) {
   Shown shown;
   shown.figure = {.title = "Condition numbers in the paper's quadratic model (ρ = 0.5, λ = 0.1)", .columns = 1};
-  Panel panel{.title = "d₁ = d₂ = d", .x_label = "dimension d", .y_label = "condition number", .log_x = true, .log_y = true};
-  const std::pair<const char*, const char*> lines[] = {{"alternating", "am"}, {"bilevel", "robot"}, {"bilevel as defined", "robot-unrolled"}};
+  Panel panel{
+      .title = "d₁ = d₂ = d", .x_label = "dimension d", .y_label = "condition number", .log_x = true, .log_y = true};
+  const std::pair<const char*, const char*> lines[] = {
+      {"alternating", "am"}, {"bilevel", "robot"}, {"bilevel as defined", "robot-unrolled"}};
   for (const auto& [name, like] : lines) {
     panel.curves.push_back(curve_of(all, {"", name, ""}));
     panel.curves.back().colour = colour_of(like);
@@ -60,21 +64,24 @@ Shown show(const Measurements& all) {
     largest = value("bilevel", d);
     alternating = value("alternating", d);
   }
-  shown.claims.push_back({"The condition numbers are those of Proposition 1.", off < 1e-4 && as_defined < 1e-4,
-                          fmt::format("The formulas agree with eigenvalues to {:.0e} for the value with its regulariser; for F "
-                                      "as the proposition defines it, the eigenvalues differ from the formula by up to {:.1f} %.",
-                                      std::max(off, 1e-16), 100 * as_defined)});
-  shown.claims.push_back({"Alternating minimisation becomes ill-conditioned as the dimension grows, the bilevel problem does not.",
-                          alternating > 10 * largest,
-                          fmt::format("At the largest dimension: {:.0f} against {:.2f}.", alternating, largest)});
+  shown.claims.push_back(
+      {"The condition numbers are those of Proposition 1.", off < 1e-4 && as_defined < 1e-4,
+       fmt::format("The formulas agree with eigenvalues to {:.0e} for the value with its regulariser; for F "
+                   "as the proposition defines it, the eigenvalues differ from the formula by up to {:.1f} %.",
+                   std::max(off, 1e-16), 100 * as_defined)});
+  shown.claims.push_back(
+      {"Alternating minimisation becomes ill-conditioned as the dimension grows, the bilevel problem does not.",
+       alternating > 10 * largest,
+       fmt::format("At the largest dimension: {:.0f} against {:.2f}.", alternating, largest)});
   return shown;
 }
 
 }  // namespace
 
 Experiment conditioning_experiment() {
-  return {"conditioning", "Condition numbers of the bilevel and of the alternating problem: formula against eigenvalues.",
-          measure, show};
+  return {"conditioning",
+          "Condition numbers of the bilevel and of the alternating problem: formula against eigenvalues.", measure,
+          show};
 }
 
 }  // namespace unshuffle::app

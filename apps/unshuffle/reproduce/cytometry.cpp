@@ -13,7 +13,8 @@ namespace {
 const std::vector<std::string> methods{"oracle", "ls", "hard-em", "em", "am", "robot"};
 const std::vector<Index> arrangements{0, 3, 4, 5, 10};
 
-/// Events of the file on the logicle-like asinh scale, the last channel that is not time as the response; or drawn ones.
+/// Events of the file on the logicle-like asinh scale, the last channel that is not time as the response; or drawn
+/// ones.
 Sample draw(const Settings& settings, Index gates, int run) {
   cytometry::ShuffleOptions options;
   options.gates = gates;
@@ -24,8 +25,8 @@ Sample draw(const Settings& settings, Index gates, int run) {
     events = cytometry::draw_events(options);
   } else {
     std::vector<std::string> notes;
-    const Table table = cytometry::read_table(settings.cytometry_file, {.scales = {{"", "asinh:150"}}},
-                                              KeepText::where_needed, notes);
+    const Table table =
+        cytometry::read_table(settings.cytometry_file, {.scales = {{"", "asinh:150"}}}, KeepText::where_needed, notes);
     events = cytometry::shuffle_events(table, settings.cytometry_response, {}, options);
   }
   Sample sample{std::move(events.problem), std::move(events.test), {}};
@@ -58,7 +59,8 @@ Shown show(const Measurements& all) {
   for (const std::string& method : methods) {
     panel.curves.push_back(curve_of(all, {"", method, "relative_error"}));
   }
-  shown.figure = {.title = "Flow cytometry: all links lost (FC), or lost within gates", .columns = 1, .panels = {panel}};
+  shown.figure = {
+      .title = "Flow cytometry: all links lost (FC), or lost within gates", .columns = 1, .panels = {panel}};
   auto error = [&](const std::string& method, double place) {
     return mean(values_at(select(all, {"", method, "relative_error"}), place));
   };
@@ -68,8 +70,8 @@ Shown show(const Measurements& all) {
     return mean(values);
   };
   shown.claims.push_back({"On FC, AM fails while ROBOT has a small error.", error("robot", 0) < 0.5 * error("am", 0),
-                          fmt::format("Relative error {:.3g} for ROBOT, {:.3g} for AM, {:.3g} for Oracle.", error("robot", 0),
-                                      error("am", 0), error("oracle", 0))});
+                          fmt::format("Relative error {:.3g} for ROBOT, {:.3g} for AM, {:.3g} for Oracle.",
+                                      error("robot", 0), error("am", 0), error("oracle", 0))});
   std::string gated;
   bool best = true;
   for (const std::string& method : methods) {

@@ -31,7 +31,8 @@ Matrix expected_correspondence(const Problem& problem, const Model& bound, const
   const WeightedLinks links = chain.sample(costs, made.noise_sd * made.noise_sd, 20000, 200000);
   Matrix expected = Matrix::Zero(rows, rows);
   for (Index k = 0; k < links.links.size(); ++k) {
-    expected(links.links.responses[std::size_t(k)], links.links.features[std::size_t(k)]) += links.shares[std::size_t(k)];
+    expected(links.links.responses[std::size_t(k)], links.links.features[std::size_t(k)]) +=
+        links.shares[std::size_t(k)];
   }
   return expected;
 }
@@ -71,17 +72,20 @@ Shown show(const Measurements& all) {
   for (const std::string& panel : panels_of(all)) {
     const double slope = select(all, {panel, "", "slope over truth"}).front().value;
     slopes += fmt::format("{}{:.2f} from a {} start", slopes.empty() ? "" : ", ", slope, panel);
-    Panel made{.title = fmt::format("{} start", panel), .x_label = "feature row, by its true place",
+    Panel made{.title = fmt::format("{} start", panel),
+               .x_label = "feature row, by its true place",
                .y_label = "response, by rank"};
     HeatMap heat{.values = Matrix::Zero(rows, rows), .x_low = 0, .x_high = rows, .y_low = 0, .y_high = rows};
-    for (const Measurement& cell : select(all, {panel, "", "linked"})) heat.values(Index(cell.x), cell.run) = cell.value;
+    for (const Measurement& cell : select(all, {panel, "", "linked"}))
+      heat.values(Index(cell.x), cell.run) = cell.value;
     poor_diagonal = heat.values.trace() / rows;
     made.heat.push_back(std::move(heat));
     shown.figure.panels.push_back(std::move(made));
   }
-  shown.claims.push_back({"EM gets stuck at a correspondence that is not the true one.", poor_diagonal < 0.2,
-                          fmt::format("Slope over the true one: {}; from the poor start {:.0f} % of the expected links are true.",
-                                      slopes, 100 * poor_diagonal)});
+  shown.claims.push_back(
+      {"EM gets stuck at a correspondence that is not the true one.", poor_diagonal < 0.2,
+       fmt::format("Slope over the true one: {}; from the poor start {:.0f} % of the expected links are true.", slopes,
+                   100 * poor_diagonal)});
   return shown;
 }
 

@@ -1,5 +1,5 @@
-// The paper's experiments: each measures (slow, writes numbers) and shows (fast, reads them): figure and claims come from
-// the same CSV that a reader gets.
+// The paper's experiments: each measures (slow, writes numbers) and shows (fast, reads them): figure and claims come
+// from the same CSV that a reader gets.
 #pragma once
 
 #include <cstdint>
@@ -47,9 +47,9 @@ struct Shown {
 struct Settings {
   bool quick = false;
   std::uint64_t seed = 0;
-  std::string cytometry_file;      ///< FCS file; empty: simulated events.
-  std::string cytometry_response;  ///< Its channel to predict from the others.
-  std::string mot_folder;          ///< MOTChallenge sequences with ground truth; empty: none at hand.
+  std::string cytometry_file;                    ///< FCS file; empty: simulated events.
+  std::string cytometry_response;                ///< Its channel to predict from the others.
+  std::string mot_folder;                        ///< MOTChallenge sequences with ground truth; empty: none at hand.
   std::function<bool(double, double)> progress;  ///< (done, total) of one experiment.
 
   [[nodiscard]] int repetitions() const { return quick ? 2 : 10; }

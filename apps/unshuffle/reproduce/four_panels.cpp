@@ -14,7 +14,10 @@ struct Sweep {
 
 std::vector<Sweep> sweeps(bool quick) {
   std::vector<Sweep> all{
-      {"d", "features beside the response d", {1, 2, 3, 4, 5}, [](SimulateOptions& o, double x) { o.dim_x = Index(x); }},
+      {"d",
+       "features beside the response d",
+       {1, 2, 3, 4, 5},
+       [](SimulateOptions& o, double x) { o.dim_x = Index(x); }},
       {"e", "features with lost links e", {1, 2, 3, 4, 5}, [](SimulateOptions& o, double x) { o.dim_z = Index(x); }},
       {"noise", "noise variance", {0.01, 0.05, 0.1, 0.2, 0.5}, [](SimulateOptions& o, double x) { o.noise = x; }},
       {"n", "rows n", {100, 200, 500, 1000, 2000}, [](SimulateOptions& o, double x) { o.rows = Index(x); }}};

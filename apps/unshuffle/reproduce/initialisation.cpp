@@ -76,7 +76,8 @@ double share_below_one(const Measurements& all, const std::string& method) {
 Shown show(const Measurements& all) {
   Shown shown;
   shown.figure = {.title = "Ten random starts, all rows shuffled, n = 1000, five features", .columns = 2};
-  for (const auto& [quantity, label] : {std::pair{"residual", "training residual per row"}, {"relative_error", "relative test error"}}) {
+  for (const auto& [quantity, label] :
+       {std::pair{"residual", "training residual per row"}, {"relative_error", "relative test error"}}) {
     Panel panel{.title = label, .x_label = "percentile of the starts", .y_label = label, .log_y = true};
     for (const std::string method : {"am", "robot"}) panel.curves.push_back(percentiles(all, method, quantity));
     shown.figure.panels.push_back(std::move(panel));
@@ -93,7 +94,8 @@ Shown show(const Measurements& all) {
 }  // namespace
 
 Experiment initialisation_experiment() {
-  return {"initialisation", "Sensitivity to the start: percentiles over ten random starts, AM against ROBOT.", measure, show};
+  return {"initialisation", "Sensitivity to the start: percentiles over ten random starts, AM against ROBOT.", measure,
+          show};
 }
 
 }  // namespace unshuffle::app

@@ -93,7 +93,8 @@ Shown show(const Measurements& all) {
 }  // namespace
 
 Experiment landscape_experiment() {
-  return {"landscape", "Transport cost and entropic value along a line in w, with and without smoothing.", measure, show};
+  return {"landscape", "Transport cost and entropic value along a line in w, with and without smoothing.", measure,
+          show};
 }
 
 }  // namespace unshuffle::app

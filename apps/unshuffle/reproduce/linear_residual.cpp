@@ -23,17 +23,14 @@ Measurements trial(const Measurement& place, const SimulateOptions& design) {
   return try_method(place, sample_of(design), Linear(false), options);
 }
 
-Measurements measure(const Settings& settings) {
-  return measure_four_panels(settings, Design::linear, methods, trial);
-}
+Measurements measure(const Settings& settings) { return measure_four_panels(settings, Design::linear, methods, trial); }
 
 Shown show(const Measurements& all) {
   Shown shown;
   shown.figure = four_panels_figure(all, "Linear model, two platforms, all rows shuffled", "relative test error");
   for (const std::string against : {"ls", "em", "sliced-gw", "sinkhorn-gw"}) {
     const Contest result = contest(all, "robot", against, "relative_error");
-    shown.claims.push_back({fmt::format("ROBOT outperforms {}.", against), result.won_all(),
-                            result.in_words()});
+    shown.claims.push_back({fmt::format("ROBOT outperforms {}.", against), result.won_all(), result.in_words()});
   }
   const Contest oracle = contest(all, "robot", "oracle", "relative_error");
   shown.claims.push_back({"ROBOT can beat Oracle when the dimension is low or the noise is large.", oracle.won > 0,
@@ -44,7 +41,8 @@ Shown show(const Measurements& all) {
 }  // namespace
 
 Experiment linear_residual_experiment() {
-  return {"linear-residual", "The linear model, fully shuffled: ROBOT against Gromov-Wasserstein alignments.", measure, show};
+  return {"linear-residual", "The linear model, fully shuffled: ROBOT against Gromov-Wasserstein alignments.", measure,
+          show};
 }
 
 }  // namespace unshuffle::app

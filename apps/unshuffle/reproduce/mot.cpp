@@ -19,10 +19,9 @@ const std::vector<std::string> methods{"SORT", "identity", "constant velocity", 
 const std::vector<std::string> quantities{"MOTA", "MOTP", "IDF1", "HOTA", "MT", "ML", "FP", "FN", "IDS", "frames/s"};
 
 /// Sequences of the paper's benchmarks that were filmed by a moving camera.
-const std::vector<std::string> moving_cameras{"ETH-Sunnyday",   "ETH-Bahnhof",    "ADL-Rundle-6",
-                                              "ADL-Rundle-8",   "ETH-Pedcross2",  "KITTI-13",
-                                              "KITTI-17",       "Venice-2",       "MOT17-05-FRCNN",
-                                              "MOT17-10-FRCNN", "MOT17-11-FRCNN", "MOT17-13-FRCNN"};
+const std::vector<std::string> moving_cameras{"ETH-Sunnyday",   "ETH-Bahnhof",    "ADL-Rundle-6",   "ADL-Rundle-8",
+                                              "ETH-Pedcross2",  "KITTI-13",       "KITTI-17",       "Venice-2",
+                                              "MOT17-05-FRCNN", "MOT17-10-FRCNN", "MOT17-11-FRCNN", "MOT17-13-FRCNN"};
 
 struct Video {
   tracking::Detections detections;
@@ -36,7 +35,8 @@ std::vector<Video> read_videos(const Settings& settings) {
   std::vector<std::filesystem::path> folders;
   std::error_code failure;
   for (const auto& entry : std::filesystem::directory_iterator(settings.mot_folder, failure)) {
-    if (std::filesystem::exists(entry.path() / "det" / "det.txt") && std::filesystem::exists(entry.path() / "gt" / "gt.txt")) {
+    if (std::filesystem::exists(entry.path() / "det" / "det.txt") &&
+        std::filesystem::exists(entry.path() / "gt" / "gt.txt")) {
       folders.push_back(entry.path());
     }
   }
@@ -79,7 +79,8 @@ Outcome run_method(const std::string& method, const Video& video, std::uint64_t 
   const tracking::MotionModel model = method == "SORT" ? tracking::MotionModel() : model_of(method, video, seed);
   const auto begin = std::chrono::steady_clock::now();
   tracking::Labels results;
-  results.frames = method == "SORT" ? tracking::track_by_sort(video.detections) : tracking::track(video.detections, model, options);
+  results.frames =
+      method == "SORT" ? tracking::track_by_sort(video.detections) : tracking::track(video.detections, model, options);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
   return {tracking::evaluate(video.truth, results, tracking::benchmark_of(video.name(), video.truth)), taken.count()};
 }
@@ -98,7 +99,8 @@ Measurements as_measurements(const std::string& sequence, double x, const std::s
                                    double(counts.switches),
                                    double(counts.frames) / std::max(outcome.seconds, 1e-9)};
   Measurements made;
-  for (std::size_t k = 0; k < quantities.size(); ++k) made.push_back({sequence, x, 0, method, quantities[k], values[k]});
+  for (std::size_t k = 0; k < quantities.size(); ++k)
+    made.push_back({sequence, x, 0, method, quantities[k], values[k]});
   return made;
 }
 
@@ -201,10 +203,10 @@ Shown show(const Measurements& all) {
   const auto total = [&](const std::string& method, const std::string& quantity) {
     return value_of(all, all_sequences, method, quantity);
   };
-  shown.claims.push_back({"The trained tracker has a higher MOTA than SORT.", total(trained, "MOTA") > total("SORT", "MOTA"),
-                          fmt::format("All sequences: {:.1f} against {:.1f}; IDF1 {:.1f} against {:.1f}.",
-                                      total(trained, "MOTA"), total("SORT", "MOTA"), total(trained, "IDF1"),
-                                      total("SORT", "IDF1"))});
+  shown.claims.push_back(
+      {"The trained tracker has a higher MOTA than SORT.", total(trained, "MOTA") > total("SORT", "MOTA"),
+       fmt::format("All sequences: {:.1f} against {:.1f}; IDF1 {:.1f} against {:.1f}.", total(trained, "MOTA"),
+                   total("SORT", "MOTA"), total(trained, "IDF1"), total("SORT", "IDF1"))});
   return shown;
 }
 

@@ -36,7 +36,9 @@ std::string section(const Result& result) {
                                 escaped(result.experiment.content));
   out += fmt::format("<a href=\"{0}.png\"><img src=\"{0}.svg\" alt=\"{1}\"></a>\n", result.experiment.name,
                      escaped(result.experiment.content));
-  out += "<table>\n<tr><th scope=\"col\">The paper says</th><th scope=\"col\">Here</th><th scope=\"col\">Found</th></tr>\n";
+  out +=
+      "<table>\n<tr><th scope=\"col\">The paper says</th><th scope=\"col\">Here</th><th "
+      "scope=\"col\">Found</th></tr>\n";
   for (const Claim& claim : result.claims) {
     out += fmt::format("<tr><td>{}</td><td class=\"{}\">{}</td><td>{}</td></tr>\n", escaped(claim.paper),
                        claim.holds ? "yes" : "no", verdict(claim), escaped(claim.found));
@@ -60,8 +62,10 @@ td.no { color: #a3271c; font-weight: 600; white-space: nowrap; }
 std::string index_html(const std::vector<Result>& results) {
   std::string out = fmt::format(
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
-      "content=\"width=device-width\">\n<title>Experiments of the ROBOT paper</title>\n<style>{}</style>\n</head>\n<body>\n"
-      "<h1>Experiments of the ROBOT paper</h1>\n<p>Made by unshuffle {}. Lines are means over runs, bands the middle half of "
+      "content=\"width=device-width\">\n<title>Experiments of the ROBOT "
+      "paper</title>\n<style>{}</style>\n</head>\n<body>\n"
+      "<h1>Experiments of the ROBOT paper</h1>\n<p>Made by unshuffle {}. Lines are means over runs, bands the middle "
+      "half of "
       "the runs.</p>\n<nav>\n",
       style, version);
   for (const Result& result : results) {
@@ -74,7 +78,8 @@ std::string index_html(const std::vector<Result>& results) {
 
 std::string results_markdown(const std::vector<Result>& results) {
   std::string out =
-      "# The paper's experiments, run here\n\nWritten by `unshuffle reproduce` from the CSV files in `results/`; every claim is "
+      "# The paper's experiments, run here\n\nWritten by `unshuffle reproduce` from the CSV files in `results/`; every "
+      "claim is "
       "checked by code.\n";
   for (const Result& result : results) {
     out += fmt::format("\n## {}\n\n{}\n\n| the paper says | here | found |\n|---|---|---|\n", result.experiment.name,

@@ -20,7 +20,11 @@ Measurements measure(const Settings& settings) {
           options.seed = settings.seed + std::uint64_t(run);
           options.rs_samples = (settings.quick ? 10000 : 200000) / (method == "rs" ? 1 : 2);
           options.max_iterations = method == "rs + robot" ? 50 : 0;
-          const SimulateOptions design{.design = Design::sensing, .dim_z = 5, .shuffle = shuffle, .snr = 100, .mean = mean,
+          const SimulateOptions design{.design = Design::sensing,
+                                       .dim_z = 5,
+                                       .shuffle = shuffle,
+                                       .snr = 100,
+                                       .mean = mean,
                                        .seed = options.seed};
           const Measurement place{fmt::format("features N({:g}, I)", mean), 100 * shuffle, run, method, "", 0};
           tasks.push_back([=] { return try_method(place, sample_of(design), Linear(false), options); });
@@ -45,10 +49,11 @@ Shown show(const Measurements& all) {
     const std::vector<double> both = values_at(select(errors, {"", "rs + robot", ""}), shuffle);
     std::vector<double> ratios;
     for (std::size_t k = 0; k < std::min(alone.size(), both.size()); ++k) ratios.push_back(alone[k] / both[k]);
-    shown.claims.push_back({fmt::format("At {:g} % shuffled, RS alone has {} times the error of RS + ROBOT.", shuffle, paper),
-                            mean(alone) >= mean(both),
-                            fmt::format("Ratio {:.2f} (middle half of runs {:.2f} to {:.2f}); mean errors {:.3g} and {:.3g}.",
-                                        mean(ratios), quantile(ratios, 0.25), quantile(ratios, 0.75), mean(alone), mean(both))});
+    shown.claims.push_back(
+        {fmt::format("At {:g} % shuffled, RS alone has {} times the error of RS + ROBOT.", shuffle, paper),
+         mean(alone) >= mean(both),
+         fmt::format("Ratio {:.2f} (middle half of runs {:.2f} to {:.2f}); mean errors {:.3g} and {:.3g}.",
+                     mean(ratios), quantile(ratios, 0.25), quantile(ratios, 0.75), mean(alone), mean(both))});
   }
   return shown;
 }

@@ -28,9 +28,9 @@ Measurements try_all(Measurement place, const SimulateOptions& design, const Fit
   for (const std::string& method : methods) {
     if (method == "robot-paper" && !paper) continue;
     place.method = method;
-    std::ranges::copy(method == "rs" ? outcome_of(place, consensus, consensus_error)
-                                     : try_method(place, sample, model, options),
-                      std::back_inserter(all));
+    std::ranges::copy(
+        method == "rs" ? outcome_of(place, consensus, consensus_error) : try_method(place, sample, model, options),
+        std::back_inserter(all));
   }
   return all;
 }
@@ -40,8 +40,10 @@ Measurements measure(const Settings& settings) {
   options.row_hint = true;
   options.threads = 1;
   options.rs_samples = settings.quick ? 5000 : 200000;
-  const std::vector<double> dimensions = settings.quick ? std::vector<double>{5, 20} : std::vector<double>{2, 5, 10, 20, 30};
-  const std::vector<double> ratios = settings.quick ? std::vector<double>{10, 1000} : std::vector<double>{10, 100, 1000, 10000};
+  const std::vector<double> dimensions =
+      settings.quick ? std::vector<double>{5, 20} : std::vector<double>{2, 5, 10, 20, 30};
+  const std::vector<double> ratios =
+      settings.quick ? std::vector<double>{10, 1000} : std::vector<double>{10, 100, 1000, 10000};
   std::vector<Task> tasks;
   for (const double mean : {0.0, 1.0}) {
     for (const bool over_dimension : {true, false}) {
@@ -66,17 +68,16 @@ Shown show(const Measurements& all) {
   shown.figure = {.title = "Unlabelled sensing, n = 1000, 50 % shuffled", .columns = 2};
   for (const std::string& name : panels_of(all)) {
     const bool over_dimension = name.starts_with("dimension");
-    Panel panel = panel_of(all, name, "relative_error", over_dimension ? "number of features e" : "signal-to-noise ratio",
-                           "relative test error");
+    Panel panel = panel_of(all, name, "relative_error",
+                           over_dimension ? "number of features e" : "signal-to-noise ratio", "relative test error");
     panel.log_y = true;
     panel.log_x = !over_dimension;
     shown.figure.panels.push_back(std::move(panel));
   }
   for (const std::string baseline : {"ls", "am", "em", "rr", "rs"}) {
     const Contest result = contest(all, "robot", baseline, "relative_error");
-    shown.claims.push_back({fmt::format("ROBOT is better than {} in all settings.", baseline),
-                            result.won_all(),
-                            result.in_words()});
+    shown.claims.push_back(
+        {fmt::format("ROBOT is better than {} in all settings.", baseline), result.won_all(), result.in_words()});
   }
   Measurements low;
   for (const Measurement& one : all) {
@@ -92,7 +93,8 @@ Shown show(const Measurements& all) {
 }  // namespace
 
 Experiment sensing_experiment() {
-  return {"sensing", "Unlabelled sensing: relative test error against dimension and signal-to-noise ratio.", measure, show};
+  return {"sensing", "Unlabelled sensing: relative test error against dimension and signal-to-noise ratio.", measure,
+          show};
 }
 
 }  // namespace unshuffle::app

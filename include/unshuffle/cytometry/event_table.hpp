@@ -34,7 +34,8 @@ struct EventOptions {
 /// Throws BadData naming event and channel when a value is not finite.
 [[nodiscard]] Table event_table(FcsFile file, const EventOptions& options);
 
-/// The file as a table: FCS when its name ends in .fcs, NumPy's when in .npy, else CSV. What was odd in an FCS file is added to `notes`.
+/// The file as a table: FCS when its name ends in .fcs, NumPy's when in .npy, else CSV. What was odd in an FCS file is
+/// added to `notes`.
 [[nodiscard]] Table read_table(const std::string& path, const EventOptions& options, KeepText keep_text,
                                std::vector<std::string>& notes);
 

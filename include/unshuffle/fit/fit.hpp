@@ -69,7 +69,7 @@ struct FitOptions {
 
   bool row_hint = false;             ///< Row i of D1 is probably linked with row i of D2; feeds the RANSAC start.
   bool row_order_unrelated = false;  ///< automatic: do not even look whether rows in order belong together.
-  double unmatched = 0.2;            ///< robot_robust: fraction of either side that may stay unmatched.
+  double unmatched = 0.2;            ///< robot_robust: share of the smaller side that may stay unmatched.
   double rho1 = -1;  ///< robot_robust: ‖μ̄-μ‖² ≤ rho1 on the simplex; overrides `unmatched` when ≥ 0.
   double rho2 = -1;  ///< Likewise for the features.
 
@@ -98,7 +98,7 @@ struct FitOptions {
   int unroll = 200;             ///< robot_unrolled: Sinkhorn iterations that are differentiated through.
 
   double known_noise_sd = 0;  ///< mixture, entropic: the noise's standard deviation; 0: estimated.
-  int bootstrap = 0;  ///< mixture, entropic: samples drawn from the fitted model for standard errors; 0: none.
+  int bootstrap = 0;          ///< mixture, entropic: samples drawn from the fitted model for standard errors; 0: none.
 
   std::uint64_t seed = 0;
   int threads = 0;  ///< 0: all. Same answer for any number.

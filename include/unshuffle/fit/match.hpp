@@ -20,10 +20,17 @@ struct Matching {
   std::vector<Index> unmatched_features;
 };
 
-/// Optimal assignment at w, group by group. Where the policies allow unmatched rows, those that keep less than half of
-/// their mass are left out first. On the dense backend pairs without plan mass are forbidden; on the sorted one pairs
-/// do not cross (assignment.hpp). Ties are broken by row index. `problem` and `model` are those of the evaluator.
-[[nodiscard]] Matching match(Evaluator& evaluator, const Problem& problem, const Model& model, const VectorRef& w);
+/// Which rows of a robust fit take part.
+enum class LinkRows {
+  kept,  ///< Those that keep at least half of their mass.
+  all    ///< Every row: as many pairs as the smaller side has rows, where the costs allow.
+};
+
+/// Optimal assignment at w, group by group. On the dense backend pairs without plan mass are forbidden; on the sorted
+/// one pairs do not cross (assignment.hpp). Ties are broken by row index. `problem` and `model` are those of the
+/// evaluator.
+[[nodiscard]] Matching match(Evaluator& evaluator, const Problem& problem, const Model& model, const VectorRef& w,
+                             LinkRows rows = LinkRows::kept);
 
 /// The same for a fit just made, at its parameters and its ε. `options` are those it was made with, `bound` the model
 /// bound to `problem`.

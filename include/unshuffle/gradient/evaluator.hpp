@@ -37,10 +37,11 @@ struct EvaluatorOptions {
 };
 
 struct Evaluation {
-  double objective = 0;       ///< n·F or n·OT_ε, comparable with the paper's sums over rows.
-  double transport_cost = 0;  ///< n·<C, Γ>, whichever objective was asked for; C is the residual, without prior weights.
-  Vector gradient;            ///< Of `objective` in w.
-  Matrix hessian;             ///< Of `objective` in w; empty unless asked for.
+  double objective = 0;  ///< n·F or n·OT_ε, comparable with the paper's sums over rows.
+  double transport_cost =
+      0;            ///< n·<C, Γ>, whichever objective was asked for; C is the residual, without prior weights.
+  Vector gradient;  ///< Of `objective` in w.
+  Matrix hessian;   ///< Of `objective` in w; empty unless asked for.
   double marginal_error = 0;
   double compression_error = 0;  ///< Estimated relative error of the compression; 0 where nothing was compressed.
   int inner_iterations = 0;

@@ -8,7 +8,7 @@ namespace unshuffle {
 
 /// What is kept of the way forward.
 enum class Tape {
-  stored,      ///< The softmax of every half step, 2·n·m numbers an iteration: what an automatic differentiator keeps.
+  stored,  ///< The softmax of every half step, 2·n·m numbers an iteration: what an automatic differentiator keeps.
   recomputed,  ///< Potentials only, n + m numbers an iteration; the softmax is computed again on the way back.
 };
 

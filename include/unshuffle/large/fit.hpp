@@ -10,8 +10,8 @@ namespace unshuffle::large {
 [[nodiscard]] bool fits_in_pieces(Method method);
 
 /// For one response, an additive model and the methods robot, robot_robust, entropic, mixture and automatic; models
-/// that learn from the tables learn from the sample. Every process of the team calls it; only the leader gets a fit, the
-/// others an empty one.
+/// that learn from the tables learn from the sample. Every process of the team calls it; only the leader gets a fit,
+/// the others an empty one.
 [[nodiscard]] Fit fit_large(const LargeTables& tables, const Model& model, const FitOptions& options, Team& team);
 
 }  // namespace unshuffle::large

@@ -34,9 +34,8 @@ class MpiTeam final : public Team {
     std::uint64_t size = values.size();
     MPI_Bcast(&size, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
     values.resize(size);
-    in_parts(size, [&](std::size_t at, int part) {
-      MPI_Bcast(values.data() + at, part, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-    });
+    in_parts(size,
+             [&](std::size_t at, int part) { MPI_Bcast(values.data() + at, part, MPI_DOUBLE, 0, MPI_COMM_WORLD); });
     count(leads() ? size * static_cast<std::size_t>(size_ - 1) : size);
   }
 
@@ -56,8 +55,8 @@ class MpiTeam final : public Team {
     if (total >= most_at_once)
       throw SystemFailure(fmt::format("{} numbers are too many to bring to one process", total));
     std::vector<double> all(leads() ? total : 0);
-    MPI_Gatherv(own.data(), static_cast<int>(size), MPI_DOUBLE, all.data(), counts.data(), places.data(), MPI_DOUBLE,
-                0, MPI_COMM_WORLD);
+    MPI_Gatherv(own.data(), static_cast<int>(size), MPI_DOUBLE, all.data(), counts.data(), places.data(), MPI_DOUBLE, 0,
+                MPI_COMM_WORLD);
     count(leads() ? total - size : size);
     return all;
   }
