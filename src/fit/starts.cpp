@@ -7,9 +7,11 @@
 #include <cmath>
 #include <limits>
 
+#include "fit/batch.hpp"
 #include "fit/joint_moments.hpp"
 #include "fit/random.hpp"
 #include "fit/ransac.hpp"
+#include "fit/sorted_alternation.hpp"
 #include "unshuffle/error.hpp"
 
 namespace unshuffle {
@@ -22,6 +24,7 @@ constexpr int default_starts = 8;
 constexpr std::uint64_t pairing_stream = 1ULL << 40U;
 constexpr std::uint64_t least_squares_stream = 1ULL << 41U;
 constexpr std::uint64_t moments_stream = 1ULL << 50U;
+constexpr std::uint64_t alone_stream = 1ULL << 51U;
 
 LinkedRows linked_in_order(const Problem& problem, const Model& bound) {
   const Links links = links_in_order(problem);
@@ -239,6 +242,33 @@ void add_joint_moments(const Problem& problem, const Model& bound, std::uint64_t
   }
 }
 
+// A response by itself is on a line, where matching is sorting. Its best links on a sample of rows, out of a few
+// alternations, are links for the other responses too.
+void add_single_responses(const Problem& problem, const Model& bound, std::uint64_t seed, std::vector<Start>& starts) {
+  constexpr Index sample_rows = 1000;
+  constexpr std::uint64_t tries = 8;
+  if (problem.outputs() < 2 || bound.additive() == nullptr || !bound.linear_in_parameters()) return;
+  if (blocks_of(problem).size() > 1 || problem.has_prior()) return;
+  for (Index k = 0; k < problem.outputs(); ++k) {
+    const std::uint64_t stream = alone_stream + static_cast<std::uint64_t>(k) * (tries + 1);
+    RandomStream random(seed, stream);
+    const Problem sample = draw_batch(problem, sample_rows, random);
+    Problem alone = sample;
+    alone.y = sample.y.col(k);
+    if (!alone.y_names.empty()) alone.y_names = {sample.y_names[static_cast<std::size_t>(k)]};
+    const std::unique_ptr<Model> bound_alone = bound.bound_to(alone);
+    SortedAlternation best;
+    for (std::uint64_t trial = 0; trial < tries; ++trial) {
+      const Start from = random_start(alone, *bound_alone, RandomStream(seed, stream + 1 + trial));
+      SortedAlternation found = sorted_alternation(alone, *bound_alone, from.parameters);
+      if (trial == 0 || found.squares < best.squares) best = std::move(found);
+    }
+    const LinkedRows rows = link(sample, bound, best.links.responses, best.links.features);
+    starts.push_back(
+        {"a single response", least_squares(bound, rows, Vector::Zero(bound.parameters())).parameters, {}, 0});
+  }
+}
+
 Start user_start(const Model& bound, const FitOptions& options) {
   if (options.start.size() != bound.parameters()) {
     throw InvalidInput(
@@ -257,6 +287,7 @@ std::vector<Start> automatic_starts(const Problem& problem, const Model& bound, 
     add_group_means(problem, bound, starts);
     add_joint_moments(problem, bound, options.seed, starts);
     add_spectra(problem, bound, starts);
+    add_single_responses(problem, bound, options.seed, starts);
     if (problem.responses() == problem.features()) starts.push_back(least_squares_start(problem, bound, options.seed));
   }
   const int wanted = options.starts > 0 ? options.starts : trusted ? 1 : default_starts;

@@ -8,15 +8,14 @@
 #include <tuple>
 
 #include "fit/batch.hpp"
-#include "fit/linked.hpp"
 #include "fit/share_work.hpp"
+#include "fit/sorted_alternation.hpp"
 #include "fit/starts.hpp"
 #include "gradient/backend.hpp"
 #include "in_parallel.hpp"
 #include "inference/distance.hpp"
 #include "inference/moments.hpp"
 #include "unshuffle/error.hpp"
-#include "unshuffle/fit/assignment.hpp"
 
 namespace unshuffle {
 
@@ -77,26 +76,6 @@ FoundOptimum as_start(const Problem& problem, const Model& bound, const Vector& 
   made.optimum.epsilon = first_epsilon(problem, bound, w, noise);
   made.start = std::move(kind);
   return made;
-}
-
-/// Match by sorting, refit, again: a few dozen cheap steps to a fixed point of hard matching.
-Vector sorted_alternation(const Problem& sample, const Model& bound, Vector w) {
-  const AdditiveModel& model = *bound.additive();
-  const Matrix z = bound.basis(Side::feature, sample.z);
-  LinkedRows rows;
-  if (sample.x.cols() > 0) rows.x = bound.basis(Side::response, sample.x);
-  rows.y = sample.y;
-  std::vector<Index> last;
-  for (int step = 0; step < 50; ++step) {
-    Vector t = rows.y.col(0);
-    if (rows.x.cols() > 0) t -= model.part(Side::response, rows.x, w).col(0);
-    std::vector<Index> partner = assign_on_line(t, model.part(Side::feature, z, w).col(0));
-    if (partner == last) break;
-    rows.z = z(partner, Eigen::all);
-    w = least_squares(bound, rows, w).parameters;
-    last = std::move(partner);
-  }
-  return w;
 }
 
 std::string packed(const Optimum& optimum, int evaluations) {
@@ -221,7 +200,7 @@ class Search {
     in_parallel(from.size(), [&](std::size_t k) {
       RandomStream stream(options_.seed, alternation_stream + k);
       const Problem sample = draw_batch(problem_, 1000, stream);
-      reached[k] = sorted_alternation(sample, bound_, from[k].parameters);
+      reached[k] = sorted_alternation(sample, bound_, from[k].parameters).parameters;
     });
     for (const Vector& w : reached) starts.push_back(as_start(problem_, bound_, w, 0, "sorted alternation"));
   }

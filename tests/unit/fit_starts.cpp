@@ -192,6 +192,24 @@ TEST(Starts, spectra_find_a_rotation_although_no_link_is_known) {
   EXPECT_LT((predicted.colwise().reverse() - problem.y).norm(), 1e-8 * problem.y.norm());
 }
 
+TEST(Starts, a_single_response_that_sorts_the_rows_links_the_others_too) {
+  std::mt19937_64 engine(4);
+  std::normal_distribution<double> normal;
+  Problem problem;
+  problem.z = Matrix::NullaryExpr(300, 1, [&] { return std::exp(0.5 * normal(engine)); });
+  problem.y = problem.z * Eigen::RowVector2d(3, -1);
+  problem.y.col(1).array() += 2;
+  problem.y = Matrix(problem.y.colwise().reverse());  // all links lost
+  problem = completed(problem);
+  const auto bound = Linear{}.bound_to(problem);
+  const std::vector<Start> starts = make_starts(problem, *bound, {});
+  const auto alone = [](const Start& start) { return start.kind == "a single response"; };
+  ASSERT_EQ(std::count_if(starts.begin(), starts.end(), alone), 2);
+  const Start& first = *std::find_if(starts.begin(), starts.end(), alone);
+  const Matrix predicted = predict_linked(*bound, problem.x, problem.z, first.parameters);
+  EXPECT_LT((predicted.colwise().reverse() - problem.y).norm(), 1e-8 * problem.y.norm());
+}
+
 /// Features of three shapes mapped by a matrix that is no rotation, one tenth of the features left out of y.
 Problem mapped_by_any_matrix(Index outputs, double noise, std::uint64_t seed) {
   std::mt19937_64 engine(seed);
