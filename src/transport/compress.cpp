@@ -27,10 +27,9 @@ Vector aligned(const std::vector<double>& values) {
 }
 
 Range range_of(const VectorRef& position) {
+  const bool many = position.size() > worth_threads;
   double low = position[0], high = low;
-#pragma omp parallel for simd schedule(static) reduction(min                  \
-                                                         : low) reduction(max \
-                                                                          : high) if (position.size() > worth_threads)
+#pragma omp parallel for simd schedule(static) reduction(min : low) reduction(max : high) if (many)
   for (Index k = 0; k < position.size(); ++k) {
     low = std::min(low, position[k]);
     high = std::max(high, position[k]);
