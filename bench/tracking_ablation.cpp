@@ -4,6 +4,7 @@
 // the detections of the very video it is scored on, the ground truth is used for scoring and for the bound only.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -116,7 +117,18 @@ void compare_training(Lines& lines, const Video& video) {
   lines.add("trained without camera", video, 1, trained(video.detections, options), false);
 }
 
-/// Which overlap a prediction must have with its detection, and how long a lost track is waited for.
+/// The confidence that a share of all detections stays below.
+double confidence_above(const Detections& detections, double share) {
+  std::vector<double> all;
+  for (const auto& frame : detections.frames) {
+    for (const Detection& detection : frame) all.push_back(detection.confidence);
+  }
+  std::sort(all.begin(), all.end());
+  return all[static_cast<std::size_t>(share * static_cast<double>(all.size()))];
+}
+
+/// Which overlap a prediction must have with its detection, how long a lost track is waited for, and what is left when
+/// the least confident detections, most of which are false, are not used.
 void compare_gates(Lines& lines, const Video& video) {
   const MotionModel model = trained(video.detections, {});
   const auto at = [&](const std::string& gate, const TrackerOptions& options) {
@@ -131,6 +143,11 @@ void compare_gates(Lines& lines, const Video& video) {
   }
   options.longest_absence = 10;
   at("gate 0.3 death 10", options);
+  for (const double share : {0.1, 0.2, 0.3, 0.4}) {
+    options = {};
+    options.least_confidence = confidence_above(video.detections, share);
+    at(fmt::format("least confident {} left out", share), options);
+  }
 }
 
 }  // namespace
