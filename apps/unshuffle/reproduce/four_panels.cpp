@@ -50,10 +50,11 @@ Measurements measure_four_panels(const Settings& settings, Design design, const 
   return run_all(tasks, settings);
 }
 
-Figure four_panels_figure(const Measurements& all, const std::string& title, const std::string& y_label) {
+Figure four_panels_figure(const Measurements& all, const std::string& title, const std::string& quantity,
+                          const std::string& y_label) {
   Figure figure{.title = title, .columns = 2};
   for (const Sweep& sweep : sweeps(false)) {
-    Panel panel = panel_of(all, sweep.panel, "relative_error", sweep.label, y_label);
+    Panel panel = panel_of(all, sweep.panel, quantity, sweep.label, y_label);
     panel.log_y = true;
     panel.log_x = sweep.panel == "n" || sweep.panel == "noise";
     figure.panels.push_back(std::move(panel));

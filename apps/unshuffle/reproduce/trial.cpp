@@ -2,6 +2,7 @@
 
 #include "unshuffle/error.hpp"
 #include "unshuffle/fit/methods.hpp"
+#include "unshuffle/gradient/evaluator.hpp"
 
 namespace unshuffle::app {
 
@@ -18,6 +19,15 @@ double relative_error(const Model& bound, const Vector& w, const Problem& linked
   const Vector y = linked.y.col(0);
   const Vector residual = predict_linked(bound, linked.x, linked.z, w).col(0) - y;
   return residual.squaredNorm() / (y.array() - y.mean()).matrix().squaredNorm();
+}
+
+double transport_error(const Problem& unlinked, const Model& model, const Vector& w) {
+  const Problem problem = completed(unlinked);
+  const auto bound = model.bound_to(problem);
+  EvaluatorOptions options;
+  options.epsilon.value = 1e-5;
+  const Vector y = problem.y.col(0);
+  return Evaluator(problem, *bound, options).evaluate(w).transport_cost / (y.array() - y.mean()).matrix().squaredNorm();
 }
 
 Fit fit_named(const std::string& method, const Sample& sample, const Model& model, FitOptions options) {

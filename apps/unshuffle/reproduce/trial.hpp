@@ -23,6 +23,9 @@ struct Sample {
 /// Σ(ŷ - y)² / Σ(y - ȳ)² on linked rows.
 [[nodiscard]] double relative_error(const Model& bound, const Vector& w, const Problem& linked);
 
+/// Transport cost of responses to features, whatever their links, over Σ(y - ȳ)².
+[[nodiscard]] double transport_error(const Problem& unlinked, const Model& model, const Vector& w);
+
 /// A method as experiments name it, on a sample: the options that its name stands for are set on top of `options`.
 ///   rs + robot     ROBOT from the consensus of RS
 ///   robot-paper    the same with the paper's step size, batches and number of steps
