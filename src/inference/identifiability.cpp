@@ -25,6 +25,11 @@ constexpr double noticeable =
 constexpr double loose_error = 0.1;  // standard error of predictions, in sd of y, beyond which w is loosely known
 constexpr double level = 1e-4;       // of the symmetry tests
 
+/// Free parameters fit some rows by chance: each may gain a few nats (Schwarz 1978).
+double gained_by_chance(Index parameters, Index rows) {
+  return 0.5 * static_cast<double>(parameters) * std::log(static_cast<double>(rows));
+}
+
 /// P(χ²_k > x) by Wilson & Hilferty (1931).
 double chi_squared_tail(double x, double k) {
   const double a = 2 / (9 * k);
@@ -228,6 +233,13 @@ Identifiability judge(const SearchResult& found, const std::vector<Symmetry>& sy
   } else if (gap < decided_gap) {
     made.verdict = Verdict::not_identifiable;
     made.reason = fmt::format("another solution is within {:.1f} nats of the answer; the data cannot choose", gap);
+  } else if (found.optima.front().hits == 1 && gap < gained_by_chance(best.parameters.size(), problem.responses())) {
+    made.verdict = Verdict::not_identifiable;
+    made.reason = fmt::format(
+        "{} starts led to {} different solutions and only one to the answer, which is {:.0f} nats ahead; {} "
+        "coefficients can be so by chance",
+        found.starts, found.optima.size(), gap, best.parameters.size());
+    made.advice = fmt::format("try more starts (--starts), or {}", side_information);
   } else if (covariance.size() == 0) {
     made.verdict = Verdict::not_identifiable;
     made.reason = "the likelihood is flat in some direction at the answer";
@@ -264,8 +276,7 @@ Identifiability judge(const MixtureFit& fit, const CandidateLinks& links, const 
   const Matrix jacobian = linked_jacobian(bound, links.rows, fit.parameters);
   const double error = std::sqrt((jacobian * fit.covariance).cwiseProduct(jacobian).sum() / rows) / spread;
   const double linked = fit.link_probability.sum();
-  // Free parameters fit some rows by chance: each may gain a few nats.
-  const double chance = decided_gap + 2.0 * double(fit.parameters.size()) * std::log(rows) / 2;
+  const double chance = decided_gap + 2 * gained_by_chance(fit.parameters.size(), links.rows.size());
   const std::string share = fmt::format("about {:.0f} of {:.0f} rows are linked in the order given", linked, rows);
   if (!(fit.gain > chance)) {
     made.verdict = Verdict::not_identifiable;

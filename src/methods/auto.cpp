@@ -33,12 +33,10 @@ bool order_may_tell(const MethodInput& input) {
 Estimate without_order(const MethodInput& input, const std::string& before) {
   const std::size_t blocks = blocks_of(input.problem).size();
   const std::string groups = blocks > 1 ? fmt::format(" within {} groups and known pairs", blocks) : "";
-  if (scalar(input)) {
-    return said(estimate_entropic(input), "entropic: likelihood over all links" + groups + ", noise estimated",
-                before + "one response and an additive model make all links together affordable");
-  }
-  return said(estimate_robot(input), "robot: transport cost over all links" + groups,
-              before + "several responses or a model that is not additive");
+  const char* why = scalar(input) ? "one response and an additive model make all links together affordable"
+                                  : "several responses, or a model that is not additive: all pairs are looked at";
+  return said(estimate_entropic(input), "entropic: likelihood over all links" + groups + ", noise estimated",
+              before + why);
 }
 
 /// Sum of the logarithms of the standard errors: of two estimates of the same coefficients, the one with less knows

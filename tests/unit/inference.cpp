@@ -282,6 +282,31 @@ TEST(Verdict, names_the_exchange_of_features_with_one_distribution) {
   EXPECT_FALSE(found.identifiable.alternatives.empty());
 }
 
+TEST(Verdict, an_optimum_found_once_must_be_further_ahead_than_many_coefficients_get_by_chance) {
+  RandomStream random(5, 0);
+  Problem problem;
+  problem.z = Matrix::NullaryExpr(60, 10, [&] { return std::exp(random.normal()); });
+  problem.y = Matrix::NullaryExpr(60, 2, [&] { return random.normal(); });
+  problem = completed(problem);
+  const auto bound = Linear{}.bound_to(problem);
+  const Index p = bound->parameters();
+  SearchResult found;
+  found.starts = 9;
+  for (const double nats : {0.0, 29.0}) {
+    FoundOptimum one;
+    one.optimum = {Vector::Constant(p, nats), 0.1, nats, true, 1, ""};
+    found.optima.push_back(one);
+  }
+  const Matrix covariance = 1e-9 * Matrix::Identity(p, p);
+  const auto verdict = [&] { return judge(found, {}, problem, *bound, covariance).verdict; };
+  EXPECT_EQ(verdict(), Verdict::not_identifiable);  // 22 coefficients gain 45 nats by chance
+  found.optima.back().optimum.nats = 60;
+  EXPECT_EQ(verdict(), Verdict::identified);
+  found.optima.back().optimum.nats = 29;
+  found.optima.front().hits = 2;
+  EXPECT_EQ(verdict(), Verdict::identified);
+}
+
 TEST(GaussianColumns, are_told_from_others) {
   RandomStream random(9, 0);
   Matrix z(2000, 3);
