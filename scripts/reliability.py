@@ -3,7 +3,8 @@
 
 Usage: scripts/reliability.py [--seeds N]
 Runs the torture suite and the fault tests of build/release; what was fuzzed and how large tables were fitted is read from
-docs/results/fuzz.csv (scripts/fuzz.sh) and docs/results/large.md (scripts/large.py).
+docs/results/fuzz.csv (scripts/fuzz.sh), docs/results/checks.csv (scripts/checks.sh) and docs/results/large.md
+(scripts/large.py).
 """
 
 import argparse
@@ -57,6 +58,14 @@ def fuzzed():
     return lines + [f"| {target} | {runs} | {crashes} | {coverage} |" for target, (runs, crashes, coverage) in total.items()]
 
 
+def checked():
+    path = ROOT / "docs/results/checks.csv"
+    if not path.exists():
+        return ["Nothing was recorded yet; run `scripts/checks.sh`."]
+    rows = list(csv.DictReader(path.open()))
+    return ["| check | ran | found |", "|---|---|---|", *(f"| {r['check']} | {r['ran']} | {r['found']} |" for r in rows)]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=5)
@@ -65,7 +74,8 @@ def main():
             *torture(options.seeds), "", "## Faults injected", "", *faults(), "", "## Inputs fuzzed", "",
             "By libFuzzer under address and undefined behaviour sanitizers (`scripts/fuzz.sh`); crashes found are fixed and "
             "counted where they happened. Every test run replays the corpus with 20,000 random changes per parser.", "",
-            *fuzzed(), "", "## Load held", "", "See [large tables, measured](results/large.md).", ""]
+            *fuzzed(), "", "## Longer checks", "", "By `scripts/checks.sh`; every test run also uses the address and undefined "
+            "behaviour sanitizers.", "", *checked(), "", "## Load held", "", "See [large tables, measured](results/large.md).", ""]
     (ROOT / "docs/reliability.md").write_text("\n".join(text))
 
 

@@ -87,8 +87,9 @@ std::vector<Method> named_methods(const CompareCommand& command) {
   return methods;
 }
 
-Test read_test(const std::string& path, const ColumnChoice& columns) {
-  const Table table = read_csv(path);
+Test read_test(const CompareCommand& command, const ColumnChoice& columns) {
+  const Table table =
+      read_tables({command.test}, command.tables.events, KeepText::where_needed, command.tables.quiet).front();
   return {table.matrix(*columns.x), table.matrix(*columns.z), table.matrix(columns.response)};
 }
 
@@ -197,7 +198,7 @@ Bench prepare(const CompareCommand& command) {
   bench.bound = bench.model->bound_to(bench.problem);
   require_estimable(bench.problem, *bench.bound);
   apply_to_model(command.search, bench.problem, *bench.bound, bench.options);
-  if (!command.test.empty()) bench.test = read_test(command.test, loaded.columns);
+  if (!command.test.empty()) bench.test = read_test(command, loaded.columns);
   if (!command.search.truth.empty()) {
     const std::string& path = command.search.truth;
     bench.truth = in_order(parameters_from_json(read_file(path), path), bench.bound->parameter_names(), path);
@@ -242,7 +243,7 @@ Command add_compare(CLI::App& root) {
       ->allow_extra_args(false)
       ->type_name("NAME");
   app->add_option("--test", command->test,
-                  "CSV with linked rows: every feature and the response. Gives the relative error Σ(ŷ-y)²/Σ(y-ȳ)².");
+                  "Table of linked rows: every feature and the response. Gives the relative error Σ(ŷ-y)²/Σ(y-ȳ)².");
   add_model_options(*app, command->method);
   add_search_options(*app, command->search);
   app->add_option("--csv", command->csv, "Write the table as CSV.");

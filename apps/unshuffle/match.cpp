@@ -71,9 +71,9 @@ Command add_match(CLI::App& root) {
   CLI::App* app = root.add_subcommand("match", "Link the rows of two tables one-to-one under a saved fit.");
   const auto command = std::make_shared<MatchCommand>();
   app->add_option("FIT", command->fit, "fit.json written by unshuffle fit --out.")->required();
-  app->add_option("RESPONSES", command->responses, "CSV or FCS with the response column(s).")->required();
+  app->add_option("RESPONSES", command->responses, "CSV, NPY or FCS with the response column(s).")->required();
   app->add_option("FEATURES", command->features,
-                  "CSV or FCS with the features; left out when the fit was to one table.");
+                  "CSV, NPY or FCS with the features; left out when the fit was to one table.");
   app->add_option("--out", command->out,
                   "Where the pairs go: response_row,feature_row,probability with rows counted from 0. Unmatched rows "
                   "follow, with the other cells empty.")

@@ -55,7 +55,7 @@ Command add_predict(CLI::App& root) {
   CLI::App* app = root.add_subcommand("predict", "Predict the response of complete rows with a saved fit.");
   const auto command = std::make_shared<PredictCommand>();
   app->add_option("FIT", command->fit, "fit.json written by unshuffle fit --out.")->required();
-  app->add_option("TABLE", command->table, "CSV or FCS with every feature column of the fit; others are not read.")
+  app->add_option("TABLE", command->table, "CSV, NPY or FCS with every feature column of the fit; others are not read.")
       ->required();
   app->add_option("--out", command->out, "Write the predictions there instead of printing them.");
   add_scale_options(*app, command->events);

@@ -52,8 +52,8 @@ StartKind to_start_kind(const std::string& start) {
 void add_search_options(CLI::App& app, SearchOptions& options) {
   app.add_option(
          "--hint", options.hint,
-         "rows: row i of one table probably belongs to row i of the other; used to start from. Without it: rows "
-         "for one table, none for two.")
+         "rows: row i of one table probably belongs to row i of the other; none: the order says nothing. Without it, "
+         "auto looks whether it does, and other methods take rows for one table, none for two.")
       ->check(CLI::IsMember({"rows", "none"}));
   app.add_option(
       "--known", options.known,

@@ -124,7 +124,7 @@ int run(SimulateCommand& command) {
 
 void add_cytometry_options(CLI::App& app, SimulateCommand& command) {
   command.only_cytometry = {
-      app.add_option("--from", command.from, "Cytometry: FCS or CSV file whose response is to be shuffled."),
+      app.add_option("--from", command.from, "Cytometry: FCS, CSV or NPY file whose response is to be shuffled."),
       app.add_option("--response", command.response, "Cytometry, with --from: the channel to predict."),
       app.add_option("--features", command.features, "Cytometry, with --from: channels to predict from; else all.")
           ->delimiter(',')

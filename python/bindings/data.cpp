@@ -134,7 +134,7 @@ void bind_data(nb::module_& module) {
            "Gating-ML file, adds the column `gates`.");
   module.def(
       "read_fcs", [](const std::filesystem::path& path) { return cytometry::read_fcs(path.string()); }, nb::arg("path"),
-      nb::call_guard<nb::gil_scoped_release>(), "An FCS 2.0, 3.0 or 3.1 file in list mode, on the linear scale.");
+      nb::call_guard<nb::gil_scoped_release>(), "An FCS 2.0, 3.0, 3.1 or 3.2 file in list mode, on the linear scale.");
 }
 
 }  // namespace unshuffle::python

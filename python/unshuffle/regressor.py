@@ -259,9 +259,9 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
 class RobustShuffledRegressor(ShuffledRegressor):
     """As ShuffledRegressor with method "robot-robust": rows without a partner may stay unmatched.
 
-    unmatched is the share of either table that may; rho1 and rho2 say instead how far the sums of the plan may leave the
-    weights of the responses and of the features, as a squared distance, 0 for not at all. The other parameters are those
-    of ShuffledRegressor.
+    unmatched is the share of the smaller table that may (of the larger, also the rows it has more); rho1 and rho2 say
+    instead how far the sums of the plan may leave the weights of the responses and of the features, as a squared distance,
+    0 for not at all. The other parameters are those of ShuffledRegressor.
     """
 
     def __init__(

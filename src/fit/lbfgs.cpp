@@ -141,13 +141,14 @@ struct BallMap {
 
 Minimum lbfgs_in_space(const SmoothFunction& f, const Vector& start, const StopRule& stop, const Watch& watch) {
   constexpr std::size_t memory = 10;
+  constexpr double smallest = std::numeric_limits<double>::min();
   std::deque<Pair> pairs;
   Minimum minimum;
   minimum.at = start;
   Sample here = f(start, false);
   for (;; ++minimum.iterations) {
     minimum.value = here.value;
-    const double trusted = stop.noise * std::abs(here.value) + std::numeric_limits<double>::min();
+    const double trusted = std::max({stop.noise * std::abs(here.value), stop.noise_floor, smallest});
     minimum.gradient_norm = here.gradient.norm();
     minimum.stopped = !watch(minimum.iterations, here, minimum.gradient_norm);
     minimum.converged = minimum.gradient_norm <= stop.gradient_tolerance;

@@ -24,6 +24,7 @@ struct StopRule {
   int max_iterations = 200;
   double gradient_tolerance = 1e-6;  ///< On ‖∇‖ (its part along the ball's surface where the ball stops the descent).
   double noise = 1e-10;              ///< Values are trusted to this, relative; smaller gains are no gains.
+  double noise_floor = 0;            ///< The same, absolute; the larger one counts.
   double radius = std::numeric_limits<double>::infinity();  ///< Stay within ‖u‖ ≤ radius.
 };
 

@@ -130,8 +130,9 @@ double prediction_error(const Problem& problem, const Model& bound, const Vector
 }
 
 constexpr const char* side_information =
-    "give some known pairs (--known), a key both tables share (--group), the row order if it is partly right "
-    "(--hint rows), or a column whose distribution is not like the others'";
+    "give some known or probable pairs (--known, --prior), a key both tables share or mostly agree in (--group, "
+    "--soft-group), the row order if it is partly right (--hint rows), or a column whose distribution is not like the "
+    "others'";
 
 }  // namespace
 

@@ -213,6 +213,7 @@ Optimum most_likely_near(LinkLikelihood& likelihood, const Problem& problem, con
   StopRule stop;
   stop.max_iterations = max_iterations;
   stop.gradient_tolerance = 1e-6 * double(problem.responses());
+  stop.noise_floor = 1e-6;  // nats: with little noise the plan's rounding is multiplied by 1/ε
   const Watch watch = [&](int, const Sample&, double) { return !keep_going || keep_going(); };
   const Vector start = Vector::Zero(p + 1);
   const Minimum found = likelihood.has_hessian() ? trust_region(f, start, stop, watch) : lbfgs(f, start, stop, watch);

@@ -45,7 +45,7 @@ std::vector<Descended> for_each_start(const std::vector<Start>& starts, double t
     };
     if (!stop || k == 0) {
       WorkKey key("start");
-      key.add(double(k)).add(starts[k].parameters);
+      key.add(double(static_cast<int>(options.method))).add(double(k)).add(starts[k].parameters);
       results[k] = finished_or(
           options, key, [&] { return work(int(k), tick); }, packed, unpacked);
     }

@@ -45,7 +45,8 @@ struct MethodEntry {
 /// The entry of a method; every enumerator has one.
 [[nodiscard]] const MethodEntry& entry_of(Method method);
 
-Estimate estimate_robot(const MethodInput& input);  ///< Also robot_robust: the policies are in the options.
+Estimate estimate_robot(const MethodInput& input);
+Estimate estimate_robot_robust(const MethodInput& input);
 Estimate estimate_robot_unrolled(const MethodInput& input);
 Estimate estimate_ls(const MethodInput& input);
 Estimate estimate_oracle(const MethodInput& input);

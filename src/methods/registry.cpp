@@ -19,7 +19,7 @@ constexpr std::array entries{
                  false, true},
                 estimate_robot},
     MethodEntry{{Method::robot_robust, "robot-robust", "the same where rows may stay without a partner", false, true},
-                estimate_robot},
+                estimate_robot_robust},
     MethodEntry{{Method::robot_unrolled, "robot-unrolled",
                  "as robot, by the gradient of a fixed number of Sinkhorn iterations (for comparison)", true},
                 estimate_robot_unrolled},

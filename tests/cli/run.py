@@ -130,7 +130,7 @@ class Success(Case):
         done = self.run_here("fit", "s/responses.csv", "s/features.csv", "--response", "y", "--out", "fit.json")
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn("not identifiable", done.stdout)
-        self.assertIn("advice: give some known pairs", done.stdout)
+        self.assertIn("advice: give some known or probable pairs", done.stdout)
         with open(self.path("fit.json")) as file:
             self.assertEqual(json.load(file)["identifiable"]["verdict"], "not identifiable")
 

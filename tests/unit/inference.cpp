@@ -217,6 +217,22 @@ TEST(Entropic, keeps_noise_that_is_known) {
   }
 }
 
+TEST(Entropic, converges_with_several_responses_and_hardly_any_noise) {
+  RandomStream random(1, 0);
+  Problem problem;
+  problem.z = Matrix::NullaryExpr(60, 2, [&] { return std::exp(random.normal()); });
+  problem.y = problem.z * (Matrix(2, 2) << 2, 0.5, -1, 1).finished();
+  problem.y += Matrix::NullaryExpr(60, 2, [&] { return 0.01 * random.normal(); });
+  problem.y = Matrix(problem.y.colwise().reverse());  // all links lost
+  FitOptions options;
+  options.method = Method::automatic;
+  options.row_order_unrelated = true;
+  const Fit found = fit(problem, Linear{}, options);
+  EXPECT_EQ(found.status, Fit::Status::converged) << found.message;
+  EXPECT_EQ(found.identifiable.verdict, Verdict::identified) << found.identifiable.reason;
+  EXPECT_LT((found.parameters - (Vector(6) << 0, 2, -1, 0, 0.5, 1).finished()).norm(), 0.05);
+}
+
 TEST(Entropic, links_within_groups) {
   Simulation sample = sensing_sample(300, 1, 11);
   Problem& problem = sample.problem;

@@ -13,8 +13,7 @@ namespace {
 const std::vector<std::string> methods{"oracle", "ls", "hard-em", "em", "am", "robot"};
 const std::vector<Index> arrangements{0, 3, 4, 5, 10};
 
-/// Events of the file on the logicle-like asinh scale, the last channel that is not time as the response; or drawn
-/// ones.
+/// Events of the file on the logicle-like asinh scale, or drawn ones.
 Sample draw(const Settings& settings, Index gates, int run) {
   cytometry::ShuffleOptions options;
   options.gates = gates;

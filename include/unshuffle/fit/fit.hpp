@@ -48,7 +48,7 @@ enum class Optimizer {
 };
 
 enum class StartKind {
-  automatic,      ///< ransac when the row hint is given, else group means, least squares and random ones.
+  automatic,      ///< What the problem offers (docs/optimisers.md): ransac with the row hint, else all the others.
   least_squares,  ///< Ordinary regression as if rows were linked in the order given (n = m only).
   ransac,         ///< Consensus over small samples of rows linked in the order given.
   group_means,    ///< Regression of the groups' means, which are linked although their rows are not.
