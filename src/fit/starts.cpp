@@ -294,6 +294,7 @@ std::vector<Start> automatic_starts(const Problem& problem, const Model& bound, 
   for (auto k = std::uint64_t(starts.size()); int(starts.size()) < wanted; ++k) {
     starts.push_back(random_start(problem, bound, RandomStream(options.seed, k)));
   }
+  if (options.starts > 0) starts.resize(static_cast<std::size_t>(options.starts));
   return starts;
 }
 
