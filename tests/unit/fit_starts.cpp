@@ -172,6 +172,19 @@ TEST(Coordinates, of_a_start_that_knows_its_covariance_are_standard_errors) {
   EXPECT_TRUE(std::isinf(coordinates_for(start, problem, *bound, free).radius));
 }
 
+/// Of the `count` starts of a kind, the first predicts every response; response k belongs to the k-th feature from the
+/// end.
+void expect_first_to_predict_reversed_rows(const Problem& given, const std::string& kind, std::ptrdiff_t count) {
+  const Problem problem = completed(given);
+  const auto bound = Linear{}.bound_to(problem);
+  const std::vector<Start> starts = make_starts(problem, *bound, {});
+  const auto of_kind = [&](const Start& start) { return start.kind == kind; };
+  ASSERT_EQ(std::count_if(starts.begin(), starts.end(), of_kind), count);
+  const Start& first = *std::find_if(starts.begin(), starts.end(), of_kind);
+  const Matrix predicted = predict_linked(*bound, problem.x, problem.z, first.parameters);
+  EXPECT_LT((predicted.colwise().reverse() - problem.y).norm(), 1e-8 * problem.y.norm());
+}
+
 TEST(Starts, spectra_find_a_rotation_although_no_link_is_known) {
   std::mt19937_64 engine(3);
   std::normal_distribution<double> normal;
@@ -182,14 +195,7 @@ TEST(Starts, spectra_find_a_rotation_although_no_link_is_known) {
   const Matrix rotation = Matrix::NullaryExpr(3, 3, [&] { return normal(engine); }).householderQr().householderQ();
   problem.y = (problem.z * rotation).rowwise() + Eigen::RowVector3d(1, -2, 3);
   problem.y = Matrix(problem.y.colwise().reverse());  // all links lost
-  problem = completed(problem);
-  const auto bound = Linear{}.bound_to(problem);
-  const std::vector<Start> starts = make_starts(problem, *bound, {});
-  const auto spectral = [](const Start& start) { return start.kind == "spectra"; };
-  ASSERT_EQ(std::count_if(starts.begin(), starts.end(), spectral), 8);
-  const Start& first = *std::find_if(starts.begin(), starts.end(), spectral);
-  const Matrix predicted = predict_linked(*bound, problem.x, problem.z, first.parameters);
-  EXPECT_LT((predicted.colwise().reverse() - problem.y).norm(), 1e-8 * problem.y.norm());
+  expect_first_to_predict_reversed_rows(problem, "spectra", 8);
 }
 
 TEST(Starts, a_single_response_that_sorts_the_rows_links_the_others_too) {
@@ -200,14 +206,7 @@ TEST(Starts, a_single_response_that_sorts_the_rows_links_the_others_too) {
   problem.y = problem.z * Eigen::RowVector2d(3, -1);
   problem.y.col(1).array() += 2;
   problem.y = Matrix(problem.y.colwise().reverse());  // all links lost
-  problem = completed(problem);
-  const auto bound = Linear{}.bound_to(problem);
-  const std::vector<Start> starts = make_starts(problem, *bound, {});
-  const auto alone = [](const Start& start) { return start.kind == "a single response"; };
-  ASSERT_EQ(std::count_if(starts.begin(), starts.end(), alone), 2);
-  const Start& first = *std::find_if(starts.begin(), starts.end(), alone);
-  const Matrix predicted = predict_linked(*bound, problem.x, problem.z, first.parameters);
-  EXPECT_LT((predicted.colwise().reverse() - problem.y).norm(), 1e-8 * problem.y.norm());
+  expect_first_to_predict_reversed_rows(problem, "a single response", 2);
 }
 
 /// Features of three shapes mapped by a matrix that is no rotation, one tenth of the features left out of y.
