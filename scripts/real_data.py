@@ -116,27 +116,22 @@ def regression_tables(arguments):
 def many_outputs(arguments):
     columns = {c: standardised(v) for c, v in read_columns(arguments.data / "regression/ftp.csv").items()}
     outputs = [c for c in columns if c.startswith("y")]
-    rows = []
-    for shuffled, order in (("all rows shuffled", 1.0), ("half of the rows shuffled, hint", 0.5)):
-        draws = []
-        for seed in range(arguments.draws):
-            chance = random.Random(seed)
-            n = len(columns["y1"])
-            moved = chance.sample(range(n), int(order * n))
-            places = moved[:]
-            chance.shuffle(places)
-            permutation = list(range(n))
-            for a, b in zip(moved, places):
-                permutation[a] = b
-            sample = Sample({c: columns[c] for c in outputs}, {c: v for c, v in columns.items() if c not in outputs},
-                            order=permutation)
-            draws.append(sample.errors(arguments.program, ",".join(outputs),
-                                       ["--hint", "none" if order == 1 else "rows"]))
-        rows.append(table_row(f"ftp, {shuffled}", draws))
-        print(rows[-1], flush=True)
+    draws = []
+    for seed in range(arguments.draws):
+        chance = random.Random(seed)
+        rows_here = chance.sample(range(len(columns["y1"])), len(columns["y1"]))
+        places = rows_here[:]
+        chance.shuffle(places)
+        permutation = [place for _, place in sorted(zip(rows_here, places))]
+        sample = Sample({c: columns[c] for c in outputs}, {c: v for c, v in columns.items() if c not in outputs},
+                        order=permutation)
+        draws.append(sample.errors(arguments.program, ",".join(outputs), ["--hint", "none"]))
+    rows = [table_row("ftp, all rows shuffled", draws)]
+    print(rows[-1], flush=True)
     return ["## Six outputs (ftp: 335 rows, 30 features)", "",
-            f"Median of {arguments.draws} draws; errors on the rows fitted, so an oracle of 186 coefficients fits them well.",
-            "", *table(rows)]
+            f"Median of {arguments.draws} draw(s); errors on the rows fitted, so an oracle of 186 coefficients fits them well. No "
+            "method finds the links: other coefficients fit better than the true ones once rows are matched to them, and `auto` "
+            "says that the answer is not identifiable.", "", *table(rows)]
 
 
 def survey(arguments):
