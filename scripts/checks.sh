@@ -28,7 +28,8 @@ threads() {
 
 valgrind_memcheck() {
   need valgrind valgrind
-  ./scripts/build.sh valgrind unit_tests replay_csv replay_npy replay_fcs replay_gating_ml replay_mot replay_json replay_checkpoint
+  local parsers=(csv npy fcs gating_ml mot json checkpoint)
+  ./scripts/build.sh valgrind unit_tests "${parsers[@]/#/replay_}"
   python3 fuzz/make_corpus.py build/valgrind/corpus
   local check=(valgrind --quiet --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite)
   export OMP_NUM_THREADS=2 OPENBLAS_NUM_THREADS=1 OPENBLAS_CORETYPE=Haswell
@@ -36,7 +37,7 @@ valgrind_memcheck() {
   "${check[@]}" build/valgrind/unit_tests --gtest_brief=1 \
     --gtest_filter='*Table*:*Npy*:*Json*:*Fcs*:*Gating*:*Assign*:*Model*:*Problem*:*OutputFile*:*Transport*:*Line*:*Tracking*:*Scores*:*Motion*'  \
     | tee build/valgrind/unit.log
-  for parser in csv npy fcs gating_ml mot json checkpoint; do
+  for parser in "${parsers[@]}"; do
     "${check[@]}" "build/valgrind/replay_$parser" "build/valgrind/corpus/$parser" 300 1
   done
   keep valgrind "$(sed -n 's/^\[  PASSED  \] \([0-9]*\) tests.*/\1/p' build/valgrind/unit.log) tests and seven parsers under memcheck" \
@@ -54,12 +55,11 @@ coverage() {
     "$(python3 -c "import json; s = json.load(open('build/coverage/summary.json')); print(f\"{s['line_percent']} % of {s['line_total']} lines run\")")"
 }
 
-for check in "${@:-threads valgrind coverage}"; do
-  for one in $check; do
-    case $one in
-      threads | coverage) "$one" ;;
-      valgrind) valgrind_memcheck ;;
-      *) echo "there is no check \"$one\"; threads, valgrind or coverage were expected" >&2; exit 2 ;;
-    esac
-  done
+if [ $# -eq 0 ]; then set -- threads valgrind coverage; fi
+for check in "$@"; do
+  case $check in
+    threads | coverage) "$check" ;;
+    valgrind) valgrind_memcheck ;;
+    *) echo "there is no check \"$check\"; threads, valgrind or coverage were expected" >&2; exit 2 ;;
+  esac
 done
