@@ -8,7 +8,6 @@
 #include "reproduce/four_panels.hpp"
 #include "reproduce/summaries.hpp"
 #include "reproduce/trial.hpp"
-#include "unshuffle/error.hpp"
 #include "unshuffle/model/linear.hpp"
 
 namespace unshuffle::app {
@@ -27,16 +26,13 @@ Measurements trial(const Measurement& place, const SimulateOptions& design) {
   options.starts = place.method.starts_with("robot") ? 3 : 0;
   const Sample sample = sample_of(design);
   const Linear model(false);
-  try {
-    const Fit made = fit_named(place.method, sample, model, options);
-    Measurements all =
-        outcome_of(place, made, relative_error(*model.bound_to(sample.train), made.parameters, sample.test));
-    all.push_back({place.panel, place.x, place.run, place.method, "residual",
-                   transport_error(sample.test, model, made.parameters)});
-    return all;
-  } catch (const InvalidInput&) {
-    return {};
-  }
+  const std::optional<Fit> made = fit_where_possible(place.method, sample, model, options);
+  if (!made) return {};
+  const double error = relative_error(*model.bound_to(sample.train), made->parameters, sample.test);
+  Measurements all = outcome_of(place, *made, error);
+  all.push_back({place.panel, place.x, place.run, place.method, "residual",
+                 transport_error(sample.test, model, made->parameters)});
+  return all;
 }
 
 Measurements measure(const Settings& settings) { return measure_four_panels(settings, Design::linear, methods, trial); }

@@ -61,13 +61,19 @@ Measurements outcome_of(Measurement place, const Fit& made, double error) {
   return {place, seconds};
 }
 
-Measurements try_method(const Measurement& place, const Sample& sample, const Model& model, const FitOptions& options) {
+std::optional<Fit> fit_where_possible(const std::string& method, const Sample& sample, const Model& model,
+                                      const FitOptions& options) {
   try {
-    const Fit made = fit_named(place.method, sample, model, options);
-    return outcome_of(place, made, relative_error(*model.bound_to(sample.train), made.parameters, sample.test));
+    return fit_named(method, sample, model, options);
   } catch (const InvalidInput&) {
     return {};
   }
+}
+
+Measurements try_method(const Measurement& place, const Sample& sample, const Model& model, const FitOptions& options) {
+  const std::optional<Fit> made = fit_where_possible(place.method, sample, model, options);
+  if (!made) return {};
+  return outcome_of(place, *made, relative_error(*model.bound_to(sample.train), made->parameters, sample.test));
 }
 
 }  // namespace unshuffle::app

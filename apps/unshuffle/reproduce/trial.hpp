@@ -35,7 +35,11 @@ struct Sample {
 /// relative_error, as given, and seconds of a fit.
 [[nodiscard]] Measurements outcome_of(Measurement place, const Fit& made, double error);
 
-/// The same of a method, on the sample's test rows. A method that cannot run on the sample leaves nothing.
+/// The fit of a method; nothing for one that cannot run on the sample.
+[[nodiscard]] std::optional<Fit> fit_where_possible(const std::string& method, const Sample& sample, const Model& model,
+                                                    const FitOptions& options);
+
+/// outcome_of a method on the sample's test rows; nothing for one that cannot run.
 [[nodiscard]] Measurements try_method(const Measurement& place, const Sample& sample, const Model& model,
                                       const FitOptions& options);
 
