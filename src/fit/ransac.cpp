@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 #include <numbers>
+#include <numeric>
 
 namespace unshuffle {
 
@@ -55,8 +56,9 @@ struct Scene {
   const Model& model;
   LinkedRows rows;
   LinkedRows background;
-  double spread;  ///< Of y.
-  double spent;   ///< Rows needed to solve for w.
+  double spread;     ///< Of y.
+  double spent;      ///< Rows needed to solve for w.
+  double uncounted;  ///< Exact agreements by chance that the background may not show: one when responses repeat.
 
   struct Verdict {
     double score = -std::numeric_limits<double>::infinity();
@@ -66,8 +68,9 @@ struct Scene {
   };
 
   // α(t) is counted where at least `enough` background residuals fall below t; further down it falls like t^o, the
-  // volume of a ball in o outputs, because the background has a smooth density at zero. The rows a hypothesis was
-  // solved from agree with it by construction, so `spent` of them are not counted.
+  // volume of a ball in o outputs, because the background has a smooth density at zero. Values that repeat, as rounded
+  // ones do, add an atom to it: a line through such values agrees exactly with every row that has them. The rows a
+  // hypothesis was solved from agree with it by construction, so `spent` of them are not counted.
   [[nodiscard]] Verdict judge(const VectorRef& w) const {
     const Counts observed = counts_below(residuals(model, rows, w), spread);
     const Counts chance = counts_below(residuals(model, background, w), spread);
@@ -76,12 +79,14 @@ struct Scene {
     const double enough = std::clamp(0.05 * total, 4.0, 100.0);
     Verdict best;
     double right = 0;
-    double alpha = 1;
+    const double atom = (chance[levels - 1] + uncounted) / total;
+    double smooth = 1 - atom;
     for (int l = 0; l < levels; ++l) {
       const double counted = chance[std::size_t(l)];
-      alpha = counted >= enough
-                  ? counted / total
-                  : alpha * std::pow(squared_threshold(l) / squared_threshold(std::max(l - 1, 0)), half_outputs);
+      smooth = counted >= enough
+                   ? std::max(0.0, counted / total - atom)
+                   : smooth * std::pow(squared_threshold(l) / squared_threshold(std::max(l - 1, 0)), half_outputs);
+      const double alpha = smooth + atom;
       const double share = (observed[std::size_t(l)] - spent) / total;
       if (alpha >= 1 || share <= alpha) continue;
       const double score = total * divergence(share, alpha);
@@ -98,6 +103,16 @@ double spread_of(const Matrix& y) {
   return std::max(std::sqrt(centred.squaredNorm() / double(y.rows())), std::numeric_limits<double>::min());
 }
 
+bool has_repeated_rows(const Matrix& y) {
+  std::vector<Index> order(static_cast<std::size_t>(y.rows()));
+  std::iota(order.begin(), order.end(), Index{0});
+  const auto before = [&](Index a, Index b) {
+    return std::lexicographical_compare(y.row(a).begin(), y.row(a).end(), y.row(b).begin(), y.row(b).end());
+  };
+  std::sort(order.begin(), order.end(), before);
+  return std::adjacent_find(order.begin(), order.end(), [&](Index a, Index b) { return !before(a, b); }) != order.end();
+}
+
 Scene make_scene(const Model& model, const LinkedRows& rows, Index count, Index sample, RandomStream& random) {
   const std::vector<Index> chosen = sample_rows(rows.size(), count, random);
   // A cyclic shift of a random order pairs every row with another one.
@@ -107,7 +122,8 @@ Scene make_scene(const Model& model, const LinkedRows& rows, Index count, Index 
   for (std::size_t i = 0; i < order.size(); ++i) {
     other[std::size_t(order[i])] = chosen[std::size_t(order[(i + 1) % order.size()])];
   }
-  Scene scene{model, subset(rows, chosen), {}, spread_of(rows.y), double(sample)};
+  Scene scene{model, subset(rows, chosen), {}, spread_of(rows.y), double(sample), 0};
+  if (has_repeated_rows(scene.rows.y)) scene.uncounted = 1;
   scene.background = scene.rows;
   scene.background.z = subset(rows, other).z;
   return scene;

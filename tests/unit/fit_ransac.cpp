@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <random>
 
@@ -95,6 +96,17 @@ TEST(Ransac, copes_with_noise_free_links) {
   const Simulated data = half_linked(400, 3, 0.5, 0.0, 8);
   const auto model = Linear{}.bound_to(data.problem);
   EXPECT_LT((consensus_of(data.problem, *model, 1).parameters.tail(3) - data.truth).norm(), 1e-6);
+}
+
+TEST(Ransac, does_not_take_a_response_that_repeats_for_a_consensus) {
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    Simulated data = half_linked(2000, 1, 0.7, 0.2, seed);
+    data.problem.y = (20 * data.problem.y).array().round() / 20;
+    const auto model = Linear{}.bound_to(data.problem);
+    const Consensus found = consensus_of(data.problem, *model, seed);
+    EXPECT_LT(std::abs(found.parameters(1) - data.truth(0)), 0.1) << seed;
+    EXPECT_NEAR(found.noise_sd, 0.2, 0.06) << seed;
+  }
 }
 
 TEST(Ransac, reports_no_consensus_when_every_link_is_wrong) {
