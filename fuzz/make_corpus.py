@@ -41,6 +41,7 @@ def fcs_files():
     yield "integer", fcs("FCS2.0", "I", big, [("A", 16, 1024, "4,0"), ("B", 24, 16777216, "0,0"), ("C", 8, 256, "0,0")],
                          bytes(range(18)), [("$P2G", "8"), ("$COMP", "3,1,0,0,0,1,0,0,0,1")], b"/$P1S/label/")
     yield "empty_values", fcs("FCS3.0", "I", little, [("A", 8, 256, "0,0")], b"\1\2", [("$FIL", ""), ("$P1S", "")])
+    yield "text_past_the_end", f"FCS3.1    {58:>8}{58:>8}{0:>8}{0:>8}{0:>8}{0:>8}".encode()
 
 
 DIMENSION = '<gating:dimension {0}><data-type:fcs-dimension data-type:name="{1}"/></gating:dimension>'

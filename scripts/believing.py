@@ -82,8 +82,9 @@ class Draw:
 
     def covered(self):
         """Whether the 95 % interval holds the truth, coefficient by coefficient."""
-        return [abs(self.fit["coefficients"][name] - value) <= 1.959964 * self.fit["std_errors"][name]
-                for name, value in self.truth["coefficients"].items() if self.fit["std_errors"][name] is not None]
+        ends = {name: self.fit["intervals"][name] for name in self.truth["coefficients"]}
+        return [ends[name][0] <= value <= ends[name][1] for name, value in self.truth["coefficients"].items()
+                if None not in ends[name]]
 
     def row(self):
         hits = self.covered()

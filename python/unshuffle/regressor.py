@@ -48,6 +48,7 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
     coef_, intercept_ : of the model's columns, one row per output when there are several.
     coef_names_ : what they belong to: the columns of data frames, else x1, ..., z1, ...
     coefficients_, std_errors_ : by name; a standard error is None when the method has none.
+    intervals_ : by name, both ends of the 95 % interval.
     result_ : everything ``unshuffle fit --json`` says.
     pairs_ : one-to-one links with their probabilities, as an array with the fields response_row, feature_row and
         probability; rows without a partner are in unmatched_responses_ and unmatched_features_.
@@ -219,6 +220,7 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
         self.result_ = json.loads(self._json)
         self.coefficients_ = self.result_["coefficients"]
         self.std_errors_ = self.result_["std_errors"]
+        self.intervals_ = self.result_["intervals"]
         self.trace_ = fitted.trace
         self.n_iter_ = max(1, self.result_["iterations"])
         intercepts = self.result_["intercept"]

@@ -55,7 +55,8 @@ std::string read_version(std::string_view content, const std::string& source) {
 
 std::string_view segment_bytes(std::string_view content, Segment segment, std::string_view what,
                                const std::string& source) {
-  if (segment.begin == 0 || segment.end < segment.begin || segment.end > content.size()) {
+  if (segment.begin == 0 || segment.begin >= content.size() || segment.end < segment.begin ||
+      segment.end > content.size()) {
     throw BadData(fmt::format("{}: {} is said to be at bytes {} to {}; the file has {} bytes", source, what,
                               segment.begin, segment.end, content.size()));
   }

@@ -5,6 +5,7 @@
 
 #include "in_parallel.hpp"
 #include "inference/bootstrap.hpp"
+#include "inference/profile.hpp"
 
 namespace unshuffle {
 
@@ -48,18 +49,29 @@ Matrix sandwich(const Matrix& information, const Matrix& gradients) {
 
 Calibrated calibrated(const Problem& problem, const Model& bound, const LikelihoodOptions& options, const Optimum& from,
                       std::uint64_t seed) {
-  Calibrated made{from, {}};
+  Calibrated made{from, {}, {}};
   LinkLikelihood likelihood(problem, bound, options);
   Matrix gradients;
+  Vector tilt;
   for (int round = 0; round < rounds; ++round) {
     gradients = drawn_gradients(problem, bound, options, made.optimum, seed);
-    likelihood.set_tilt(gradients.rowwise().mean());
+    tilt = gradients.rowwise().mean();
+    likelihood.set_tilt(tilt);
     const Optimum next =
         most_likely_near(likelihood, problem, bound, made.optimum.parameters, made.optimum.epsilon, 30);
     if (!next.parameters.allFinite()) break;
     made.optimum = next;
   }
-  made.covariance = sandwich(likelihood.information(made.optimum.theta()), gradients);
+  const Matrix information = likelihood.information(made.optimum.theta());
+  made.covariance = sandwich(information, gradients);
+  if (made.covariance.size() > 0) {
+    const auto tilted = [&] {
+      LinkLikelihood one(problem, bound, options);
+      one.set_tilt(tilt);
+      return one;
+    };
+    made.margins = profile_margins(tilted, made.optimum, information);
+  }
   made.optimum.nats = from.nats;
   return made;
 }

@@ -10,6 +10,7 @@ namespace unshuffle {
 struct Calibrated {
   Optimum optimum;    ///< `nats` is still the likelihood's own value, comparable with other optima.
   Matrix covariance;  ///< Of the parameters; empty where the likelihood does not curve upward all around.
+  Matrix margins;     ///< Of 95 % intervals, below and above; see profile.hpp. Empty likewise.
 };
 
 /// Needs the Hessian (sorted backend). Same seed, same answer.

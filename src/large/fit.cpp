@@ -124,6 +124,7 @@ class FitOfAll {
     finish(all, found, options.epsilon.value, largest_cost);
     if (likelihood() && fit_.std_errors.size() > 0) {
       fit_.std_errors *= std::sqrt(share);
+      fit_.margins *= std::sqrt(share);
       fit_.std_error_note = fmt::format("those of {} rows, scaled to {:.0f}; {}", sample_.responses(),
                                         tables_.response_rows, fit_.std_error_note);
     }

@@ -68,7 +68,7 @@ Matrix curvature_covariance(const MethodInput& input, const Optimum& best) {
   return factor.solve(Matrix::Identity(p + 1, p + 1)).topLeftCorner(p, p);
 }
 
-void set_errors(const MethodInput& input, const Optimum& best, const Matrix& covariance, bool has_samples,
+void set_errors(const MethodInput& input, const Optimum& best, const Matrix& covariance, const Matrix& margins,
                 Estimate& estimate) {
   if (input.options.bootstrap > 0) {
     if (!estimate.stopped) estimate.std_errors = bootstrap_errors(input, best);
@@ -76,9 +76,13 @@ void set_errors(const MethodInput& input, const Optimum& best, const Matrix& cov
     estimate.std_error_note = bootstrap_note(input.options, estimate.std_errors);
   } else if (covariance.size() > 0) {
     estimate.std_errors = covariance.diagonal().cwiseSqrt();
-    estimate.std_error_note = has_samples
-                                  ? "from the likelihood over all links and its spread in samples of the fitted model"
-                                  : "from the curvature of the likelihood over all links";
+    estimate.std_error_note = "from the curvature of the likelihood over all links";
+    if (margins.size() > 0) {
+      const Vector halves = margins.rowwise().mean() / normal_quantile;
+      estimate.margins = margins;
+      estimate.std_errors = halves.array().isFinite().select(halves, estimate.std_errors);
+      estimate.std_error_note = "from the profile of the likelihood over all links";
+    }
   } else {
     estimate.std_error_note = "not to be had: the likelihood's curvature is not known or not downward; try --bootstrap";
   }
@@ -95,12 +99,14 @@ Estimate estimate_entropic(const MethodInput& input) {
   if (input.options.progress) (void)input.options.progress(1, 1);
   Optimum& best = found.optima.front().optimum;
   Matrix covariance;
+  Matrix margins;
   const bool sorted = backend_for(input.problem, input.bound, input.options.backend) == Backend::sorted;
   if (!found.stopped && !sorted) covariance = curvature_covariance(input, best);
   if (!found.stopped && sorted) {
     Calibrated answer = calibrated(input.problem, input.bound, accurate(input.options), best, input.options.seed);
     best = std::move(answer.optimum);
     covariance = std::move(answer.covariance);
+    margins = std::move(answer.margins);
   }
   Estimate estimate;
   for (const FoundOptimum& one : found.optima) estimate.candidates.push_back(as_candidate(one));
@@ -110,7 +116,7 @@ Estimate estimate_entropic(const MethodInput& input) {
   estimate.noise_sd = std::sqrt(best.epsilon / 2);
   estimate.epsilon = best.epsilon;
   estimate.identifiable = judge(found, symmetries, input.problem, input.bound, covariance);
-  set_errors(input, best, covariance, sorted, estimate);
+  set_errors(input, best, covariance, margins, estimate);
   return estimate;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 
 #include "fit/finished.hpp"
 #include "fit/peak_memory.hpp"
@@ -99,6 +100,7 @@ Fit assemble(const MethodInput& input, Estimate estimate) {
   made.names = input.bound.parameter_names();
   made.parameters = w;
   made.std_errors = estimate.std_errors;
+  made.margins = estimate.margins;
   made.std_error_note = estimate.std_error_note;
   made.objective = estimate.solves_transport ? last.objective : estimate.candidates.front().objective;
   made.objective_name = estimate.objective_name;
@@ -146,6 +148,18 @@ FitOptions with_finished_work(const Problem& problem, const Model& bound, const 
 }
 
 }  // namespace
+
+Matrix Fit::intervals() const {
+  Matrix reach = Matrix::Constant(parameters.size(), 2, std::numeric_limits<double>::quiet_NaN());
+  if (margins.size() > 0) {
+    reach = margins;
+  } else if (std_errors.size() > 0) {
+    reach = normal_quantile * std_errors.replicate(1, 2);
+  }
+  Matrix ends(parameters.size(), 2);
+  ends << parameters - reach.col(0), parameters + reach.col(1);
+  return ends;
+}
 
 Fit fit(const Problem& given, const Model& model, const FitOptions& options) {
   const auto begin = Clock::now();

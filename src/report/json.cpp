@@ -43,6 +43,16 @@ Json std_errors_of(const Fit& fit) {
   return object;
 }
 
+Json intervals_of(const Fit& fit) {
+  const Matrix intervals = fit.intervals();
+  Json object = Json::object();
+  for (std::size_t at = 0; at < fit.names.size(); ++at) {
+    const auto row = static_cast<Index>(at);
+    object[fit.names[at]] = {intervals(row, 0), intervals(row, 1)};
+  }
+  return object;
+}
+
 Json alternative_of(const Fit& fit, const Alternative& other) {
   // JSON has no NaN; the writer turns it into null.
   return {{"origin", other.origin},
@@ -71,6 +81,7 @@ Json body_of(const Fit& fit) {
   out["coefficients"] = coefficients_of(fit.names, fit.parameters);
   out["intercept"] = intercept_of(fit.names, fit.parameters);
   out["std_errors"] = std_errors_of(fit);
+  out["intervals"] = intervals_of(fit);
   if (!fit.std_error_note.empty()) out["std_error_note"] = fit.std_error_note;
   out["objective"] = fit.objective;
   out["objective_name"] = fit.objective_name;

@@ -15,26 +15,24 @@ std::string rule(char c) { return std::string(width, c) + "\n"; }
 
 std::string fact(std::string_view label, const std::string& value) { return fmt::format("{:<18}{}\n", label, value); }
 
-/// Coefficient, standard error and the 95 % interval of a normal approximation.
-std::string coefficient_row(const std::string& name, double value, double error, std::size_t name_width) {
-  if (!std::isfinite(error)) {
-    return fmt::format("{:<{}}{:>14.6g}{:>14}{:>14}{:>14}\n", name, name_width, value, "-", "-", "-");
-  }
-  constexpr double quantile = 1.959963984540054;
-  return fmt::format("{:<{}}{:>14.6g}{:>14.4g}{:>14.6g}{:>14.6g}\n", name, name_width, value, error,
-                     value - quantile * error, value + quantile * error);
+std::string number_or_dash(double value, int digits) {
+  return std::isfinite(value) ? fmt::format("{:.{}g}", value, digits) : "-";
 }
 
+/// Coefficient, standard error and 95 % interval.
 std::string coefficient_table(const Fit& fit) {
   std::size_t name_width = 12;
   for (const std::string& name : fit.names) name_width = std::max(name_width, name.size() + 2);
   std::string out =
       fmt::format("{:<{}}{:>14}{:>14}{:>14}{:>14}\n", "", name_width, "coef", "std err", "[0.025", "0.975]");
   out += rule('-');
+  const Matrix intervals = fit.intervals();
   for (std::size_t at = 0; at < fit.names.size(); ++at) {
     const auto row = static_cast<Index>(at);
     const double error = row < fit.std_errors.size() ? fit.std_errors[row] : std::nan("");
-    out += coefficient_row(fit.names[at], fit.parameters[row], error, name_width);
+    out += fmt::format("{:<{}}{:>14.6g}{:>14}{:>14}{:>14}\n", fit.names[at], name_width, fit.parameters[row],
+                       number_or_dash(error, 4), number_or_dash(intervals(row, 0), 6),
+                       number_or_dash(intervals(row, 1), 6));
   }
   return out;
 }

@@ -234,6 +234,8 @@ TEST(FcsRefusal, files_that_are_something_else) {
   EXPECT_NE(of("FCS3.1    " + std::string(60, 'x')).find("byte 10 of the FCS header"), std::string::npos);
   EXPECT_NE(of("FCS3.1          589999999" + std::string(60, ' ')).find("TEXT is said to be at bytes"),
             std::string::npos);
+  EXPECT_NE(of("FCS3.1          58      58      " + std::string(26, ' ')).find("the file has 58 bytes"),
+            std::string::npos);
 }
 
 TEST(FcsRefusal, a_file_cut_at_any_byte_is_refused_or_read_never_worse) {

@@ -18,6 +18,7 @@
 #include "inference/likelihood.hpp"
 #include "inference/mixture.hpp"
 #include "inference/moments.hpp"
+#include "inference/profile.hpp"
 #include "inference/search.hpp"
 #include "unshuffle/data/simulate.hpp"
 #include "unshuffle/fit/fit.hpp"
@@ -140,6 +141,50 @@ TEST(LinkLikelihood, counts_known_noise_whatever_epsilon_says) {
   EXPECT_NEAR((found.hessian - expected.hessian).topLeftCorner(6, 6).norm(), 0, 1e-6 * expected.hessian.norm());
   const Optimum best = most_likely_near(known, problem, *bound, w, 3, 20);
   EXPECT_DOUBLE_EQ(best.epsilon, 0.5);
+}
+
+// The lowest value over a fine grid of the other coefficient, which uses nothing of the descent.
+double lowest_at(LinkLikelihood& likelihood, const Optimum& best, Index k, double value, double reach) {
+  double lowest = std::numeric_limits<double>::infinity();
+  for (int step = -60; step <= 60; ++step) {
+    Vector theta = best.theta();
+    theta(k) = value;
+    theta(1 - k) += reach * step / 60;
+    lowest = std::min(lowest, likelihood.at(theta, false).value);
+  }
+  return lowest;
+}
+
+TEST(Profile, margins_end_where_the_likelihood_is_down_to_a_seventh) {
+  for (const std::uint64_t seed : {2, 5}) {
+    const Simulation sample = gamma_sample(2000, 2, 0, seed);
+    const Problem problem = completed(sample.problem);
+    const auto bound = Linear(false).bound_to(problem);
+    const LikelihoodOptions options{.evaluator = {}, .known_noise_sd = std::sqrt(0.1)};
+    LinkLikelihood likelihood(problem, *bound, options);
+    const Optimum best = most_likely_near(likelihood, problem, *bound, sample.coefficients, 0.2, 60);
+    const Matrix information = likelihood.information(best.theta());
+    const Matrix margins = profile_margins([&] { return LinkLikelihood(problem, *bound, options); }, best, information);
+    for (Index k = 0; k < 2; ++k) {
+      for (Index side = 0; side < 2; ++side) {
+        const double end = best.parameters(k) + (side == 0 ? -1 : 1) * margins(k, side);
+        const double fall = lowest_at(likelihood, best, k, end, 3 * margins.row(1 - k).maxCoeff()) - best.nats;
+        EXPECT_NEAR(fall, 0.5 * normal_quantile * normal_quantile, 0.15) << seed << " " << k << " " << side;
+      }
+    }
+  }
+}
+
+TEST(Profile, intervals_of_a_fit_are_its_margins_and_otherwise_those_of_its_standard_errors) {
+  Fit fit;
+  fit.parameters = Vector{{1, 2}};
+  EXPECT_TRUE(fit.intervals().array().isNaN().all());
+  fit.std_errors = Vector{{0.5, 1}};
+  EXPECT_DOUBLE_EQ(fit.intervals()(1, 0), 2 - normal_quantile);
+  EXPECT_DOUBLE_EQ(fit.intervals()(0, 1), 1 + 0.5 * normal_quantile);
+  fit.margins = Matrix{{0.1, 0.2}, {0.3, 0.4}};
+  EXPECT_DOUBLE_EQ(fit.intervals()(0, 0), 0.9);
+  EXPECT_DOUBLE_EQ(fit.intervals()(1, 1), 2.4);
 }
 
 TEST(LinkPosterior, agrees_with_the_sum_over_all_permutations) {

@@ -155,6 +155,9 @@ struct Identifiability {
   std::vector<Alternative> alternatives;
 };
 
+/// 95 % of a standard normal variable are less than this from zero.
+inline constexpr double normal_quantile = 1.959963984540054;
+
 struct Fit {
   enum class Status { converged, inner_not_converged, outer_not_converged, stopped };
   Status status = Status::converged;
@@ -168,6 +171,7 @@ struct Fit {
   std::vector<std::string> names;  ///< Of the parameters, in order.
   Vector parameters;
   Vector std_errors;  ///< Empty when they could not be had; then `std_error_note` says why.
+  Matrix margins;     ///< How far 95 % intervals reach below and above the parameters; empty: by the standard errors.
   std::string std_error_note;
 
   double objective = 0;       ///< What the method minimises, as a sum over rows; see objective_name.
@@ -196,6 +200,8 @@ struct Fit {
   std::vector<Candidate> candidates;  ///< Every start, best first.
   std::vector<TracePoint> trace;
 
+  /// Both ends of the 95 % interval of every parameter, a row each; NaN where there is none.
+  [[nodiscard]] Matrix intervals() const;
   /// The table a statsmodels user recognises.
   [[nodiscard]] std::string summary() const;
   /// The same as one JSON object, by the names of docs/json.md.
