@@ -78,10 +78,10 @@ void set_errors(const MethodInput& input, const Optimum& best, const Matrix& cov
     estimate.std_errors = covariance.diagonal().cwiseSqrt();
     estimate.std_error_note = "from the curvature of the likelihood over all links";
     if (margins.size() > 0) {
-      const Vector halves = margins.rowwise().mean() / normal_quantile;
       estimate.margins = margins;
-      estimate.std_errors = halves.array().isFinite().select(halves, estimate.std_errors);
-      estimate.std_error_note = "from the profile of the likelihood over all links";
+      estimate.std_error_note =
+          "from the likelihood over all links and its spread in samples of the fitted model; intervals from its "
+          "profile";
     }
   } else {
     estimate.std_error_note = "not to be had: the likelihood's curvature is not known or not downward; try --bootstrap";
