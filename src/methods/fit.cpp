@@ -151,9 +151,9 @@ FitOptions with_finished_work(const Problem& problem, const Model& bound, const 
 
 Matrix Fit::intervals() const {
   Matrix reach = Matrix::Constant(parameters.size(), 2, std::numeric_limits<double>::quiet_NaN());
-  if (margins.size() > 0) {
+  if (margins.rows() == parameters.size()) {
     reach = margins;
-  } else if (std_errors.size() > 0) {
+  } else if (std_errors.size() == parameters.size()) {
     reach = normal_quantile * std_errors.replicate(1, 2);
   }
   Matrix ends(parameters.size(), 2);
