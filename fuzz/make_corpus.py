@@ -111,8 +111,15 @@ def mot_files():
 
 
 def json_files():
-    yield "fit", (b'{"model":"linear","intercept":true,"parameters":{"intercept":1,"z1":2.5},"std_errors":{"z1":0.1},'
-                  b'"columns":{"response":["y"],"x":[],"z":["z1"]},"method":"robot","epsilon":0.1,"tolerance":1e-9}')
+    fit = {"coefficients": {"z1": 2.5}, "intercept": 1, "model": "linear", "method": "robot", "objective_kind": "transport",
+           "covariance": {"names": ["intercept", "z1"], "rows": [[1, None], [0.5, 2]]}, "epsilon": {"value": 0.1},
+           "noise_sd": 0.2, "one_table": False, "has_intercept": True, "model_state": [], "tolerance": 1e-9, "accuracy": 1e-9,
+           "unmatched": 0.2, "rho1": None, "rho2": 0.1,
+           "columns": {"response": ["y"], "x": [], "z": ["z1"], "weights": "", "groups": [["a", "b"]],
+                       "soft_groups": [["a", "b", 0.5]]}}
+    yield "fit", json.dumps(fit).encode()
+    spline = {"coefficients": {"z1": 1, "z1:1": 2}, "model": "spline:1", "model_state": [-1, 0, 1], "covariance": None}
+    yield "spline", json.dumps({**fit, **spline}).encode()
     yield "model", (b'{"format":"unshuffle motion model 1","hidden":0,"values":[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,'
                     b'0,0,0,0,0,0],"camera":true,"objective":0.5}')
     yield "checkpoint", b'{"format":"unshuffle tracker training 1","belongs_to":"a video","epoch":1,"values":[0]}'

@@ -7,6 +7,8 @@
 #include "event_options.hpp"
 #include "unshuffle/data/output_file.hpp"
 #include "unshuffle/data/table.hpp"
+#include "unshuffle/error.hpp"
+#include "unshuffle/fit/predict.hpp"
 #include "unshuffle/report/saved.hpp"
 
 namespace unshuffle::app {
@@ -16,10 +18,38 @@ struct PredictCommand {
   std::string fit;
   std::string table;
   std::string out;
+  bool intervals = false;
   EventFlags events;
 };
 
-std::string predictions_csv(const Matrix& predictions, const std::vector<std::string>& names) {
+struct NamedColumns {
+  std::vector<std::string> names;
+  Matrix values;
+};
+
+/// Every response with its prediction's standard error and the ends of its interval.
+NamedColumns with_intervals(const LoadedFit& fit, const MatrixRef& x, const MatrixRef& z, const std::string& source) {
+  if (fit.covariance.size() == 0) {
+    throw BadData(
+        fmt::format("{}: the fit has no standard errors, so its predictions have no intervals; "
+                    "`unshuffle fit` says why under \"Standard errors\"",
+                    source));
+  }
+  const Predictions predictions = predict_with_errors(*fit.model, x, z, fit.parameters, fit.covariance);
+  const auto [low, high] = predictions.interval(fit.saved.noise_sd);
+  const std::vector<std::string>& responses = fit.saved.context.columns.response;
+  NamedColumns made{{}, Matrix(z.rows(), 4 * predictions.values.cols())};
+  for (std::size_t k = 0; k < responses.size(); ++k) {
+    const auto column = static_cast<Index>(k);
+    for (const char* ending : {"", "_std_err", "_low", "_high"}) made.names.push_back(responses[k] + ending);
+    made.values.middleCols(4 * column, 4) << predictions.values.col(column), predictions.std_errors.col(column),
+        low.col(column), high.col(column);
+  }
+  return made;
+}
+
+std::string as_csv(const NamedColumns& columns) {
+  const auto& [names, predictions] = columns;
   std::string out;
   for (std::size_t at = 0; at < names.size(); ++at) out += (at > 0 ? "," : "") + csv_field(names[at]);
   out += '\n';
@@ -38,9 +68,10 @@ int run(const PredictCommand& command) {
   const LoadedFit fit = load_fit(read_file(command.fit), command.fit);
   const ColumnChoice& columns = fit.saved.context.columns;
   const Table table = read_tables({command.table}, command.events, KeepText::where_needed, false).front();
-  const Matrix predictions =
-      predict_linked(*fit.model, table.matrix(*columns.x), table.matrix(*columns.z), fit.parameters);
-  const std::string content = predictions_csv(predictions, columns.response);
+  const Matrix x = table.matrix(*columns.x), z = table.matrix(*columns.z);
+  const std::string content =
+      as_csv(command.intervals ? with_intervals(fit, x, z, command.fit)
+                               : NamedColumns{columns.response, predict_linked(*fit.model, x, z, fit.parameters)});
   if (command.out.empty()) {
     fmt::print("{}", content);
   } else {
@@ -58,8 +89,14 @@ Command add_predict(CLI::App& root) {
   app->add_option("TABLE", command->table, "CSV, NPY or FCS with every feature column of the fit; others are not read.")
       ->required();
   app->add_option("--out", command->out, "Write the predictions there instead of printing them.");
+  app->add_flag(
+      "--intervals", command->intervals,
+      "Also write NAME_std_err, the standard error of the prediction, and NAME_low and NAME_high, between which "
+      "95 % of new responses are.");
   add_scale_options(*app, command->events);
-  app->footer("Example:\n  unshuffle predict fit.json new.csv --out predictions.csv");
+  app->footer(
+      "Examples:\n  unshuffle predict fit.json new.csv --out predictions.csv\n"
+      "  unshuffle predict fit.json new.csv --intervals");
   return {app, [command] { return run(*command); }};
 }
 

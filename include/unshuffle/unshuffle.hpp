@@ -18,6 +18,7 @@
 #include "unshuffle/fit/fit.hpp"
 #include "unshuffle/fit/match.hpp"
 #include "unshuffle/fit/methods.hpp"
+#include "unshuffle/fit/predict.hpp"
 #include "unshuffle/gradient/evaluator.hpp"
 #include "unshuffle/gradient/unrolled.hpp"
 #include "unshuffle/memory.hpp"

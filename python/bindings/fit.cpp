@@ -12,6 +12,7 @@
 #include "unshuffle/error.hpp"
 #include "unshuffle/fit/feasible.hpp"
 #include "unshuffle/fit/match.hpp"
+#include "unshuffle/fit/predict.hpp"
 #include "unshuffle/model/registry.hpp"
 #include "unshuffle/report/html.hpp"
 #include "unshuffle/report/saved.hpp"
@@ -150,6 +151,22 @@ ArrayOut predict(const std::string& json, const MatrixIn& x, const MatrixIn& z) 
   return moved(std::move(predictions));
 }
 
+/// Predictions, their standard errors, and the ends of the intervals of new responses.
+std::tuple<ArrayOut, ArrayOut, ArrayOut, ArrayOut> predict_with_intervals(const std::string& json, const MatrixIn& x,
+                                                                          const MatrixIn& z) {
+  const LoadedFit loaded = load_fit(json, "fit");
+  if (loaded.covariance.size() == 0) throw InvalidInput("the fit has no standard errors; summary() says why");
+  Predictions predictions;
+  Predictions::Interval interval;
+  {
+    const nb::gil_scoped_release unlocked;
+    predictions = predict_with_errors(*loaded.model, x, z, loaded.parameters, loaded.covariance);
+    interval = predictions.interval(loaded.saved.noise_sd);
+  }
+  return {moved(std::move(predictions.values)), moved(std::move(predictions.std_errors)),
+          moved(std::move(interval.low)), moved(std::move(interval.high))};
+}
+
 }  // namespace
 
 void bind_fit(nb::module_& module) {
@@ -178,7 +195,7 @@ void bind_fit(nb::module_& module) {
       .def_prop_ro(
           "parameters", [](const Fitted& f) { return f.fit.parameters; }, nb::rv_policy::move)
       .def_prop_ro(
-          "std_errors", [](const Fitted& f) { return f.fit.std_errors; }, nb::rv_policy::move)
+          "std_errors", [](const Fitted& f) { return f.fit.std_errors(); }, nb::rv_policy::move)
       .def_prop_ro("trace", trace_of, nb::rv_policy::move)
       .def("summary", [](const Fitted& f) { return f.fit.summary(); })
       .def("to_json", [](const Fitted& f) { return to_json(f.fit, f.context); })
@@ -187,6 +204,7 @@ void bind_fit(nb::module_& module) {
   module.def("fit", fit_problem, nb::arg("problem"), nb::kw_only(), nb::arg("model"), nb::arg("intercept"),
              nb::arg("one_table"), nb::arg("options"), nb::arg("progress") = nb::none());
   module.def("predict", predict, nb::arg("json"), nb::arg("x"), nb::arg("z"));
+  module.def("predict_with_intervals", predict_with_intervals, nb::arg("json"), nb::arg("x"), nb::arg("z"));
   module.def("is_intercept", is_intercept, nb::arg("name"));
 }
 

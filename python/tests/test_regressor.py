@@ -167,6 +167,23 @@ def test_same_numbers_as_json(half_shuffled):
     assert said["std_errors"]["z1"] > 0
 
 
+def test_predictions_have_standard_errors_and_intervals(half_shuffled):
+    model = ShuffledRegressor().fit(half_shuffled.z, half_shuffled.y)
+    predictions, errors = model.predict(half_shuffled.test_z, return_std=True)
+    assert np.array_equal(predictions, model.predict(half_shuffled.test_z))
+    covariance = np.asarray(model.result_["covariance"]["rows"])
+    names = model.result_["covariance"]["names"]
+    design = np.column_stack([np.ones(len(predictions)), half_shuffled.test_z])
+    order = [names.index(name) for name in ["intercept", *model.coef_names_]]
+    expected = np.sqrt(np.einsum("ij,jk,ik->i", design, covariance[np.ix_(order, order)], design))
+    np.testing.assert_allclose(errors, expected, rtol=1e-9)
+    low, high = model.predict_interval(half_shuffled.test_z)
+    inside = np.mean((low < half_shuffled.test_y) & (half_shuffled.test_y < high))
+    assert 0.85 < inside <= 1
+    with pytest.raises(ValueError, match="no standard errors"):
+        ShuffledRegressor("robot").fit(half_shuffled.z, half_shuffled.y).predict_interval(half_shuffled.test_z)
+
+
 def test_writes_a_report(half_shuffled, tmp_path):
     model = ShuffledRegressor().fit(half_shuffled.z, half_shuffled.y)
     model.report(tmp_path / "report.html", truth=enumerate(half_shuffled.permutation))

@@ -117,13 +117,25 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
         in_frames = bool(names[2]) and (x is None or bool(names[1]))
         return self._fit(problem, one_table=False, named=in_frames)
 
-    def predict(self, X):
-        """The response of complete rows: the columns of x (if there were any), then those of z."""
+    def predict(self, X, return_std=False):
+        """The response of complete rows: the columns of x (if there were any), then those of z.
+
+        With return_std also the standard errors of the predictions, which the noise of a new response comes on top of.
+        """
+        if not return_std:
+            return self._predicted(X, lambda *rows: (_core.predict(*rows),))[0]
+        return self._predicted(X, _core.predict_with_intervals)[:2]
+
+    def predict_interval(self, X):
+        """Both ends of the intervals that hold 95 % of new responses at these rows."""
+        return self._predicted(X, _core.predict_with_intervals)[2:]
+
+    def _predicted(self, X, predict):
         check_is_fitted(self)
         X = validated(self, X)
         x_count = len(self.result_["columns"]["x"])
-        predictions = _core.predict(self._json, X[:, :x_count], X[:, x_count:])
-        return predictions if self._several_outputs else predictions[:, 0]
+        arrays = predict(self._json, X[:, :x_count], X[:, x_count:])
+        return tuple(arrays if self._several_outputs else (array[:, 0] for array in arrays))
 
     def summary(self) -> str:
         """The table a statsmodels user recognises."""

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "fit/alignment.hpp"
 #include "fit/batch.hpp"
 #include "fit/joint_moments.hpp"
 #include "fit/random.hpp"
@@ -25,6 +26,7 @@ constexpr std::uint64_t pairing_stream = 1ULL << 40U;
 constexpr std::uint64_t least_squares_stream = 1ULL << 41U;
 constexpr std::uint64_t moments_stream = 1ULL << 50U;
 constexpr std::uint64_t alone_stream = 1ULL << 51U;
+constexpr std::uint64_t alignment_stream = 1ULL << 52U;
 
 LinkedRows linked_in_order(const Problem& problem, const Model& bound) {
   const Links links = links_in_order(problem);
@@ -269,6 +271,21 @@ void add_single_responses(const Problem& problem, const Model& bound, std::uint6
   }
 }
 
+// Rows that are far apart in the features tend to be so in the responses: the pairing of a sample that distorts
+// distances least links rows without any model.
+void add_alignment(const Problem& problem, const Model& bound, std::uint64_t seed, std::vector<Start>& starts) {
+  constexpr Index sample_rows = 500;
+  constexpr double epsilon = 5e-3;
+  if (problem.outputs() < 2 || !bound.linear_in_parameters()) return;
+  if (blocks_of(problem).size() > 1 || problem.has_prior()) return;
+  RandomStream random(seed, alignment_stream);
+  const Problem sample = draw_batch(problem, sample_rows, random);
+  const Links links = aligned(response_columns(sample), sample.z, epsilon).links;
+  if (links.size() * problem.outputs() < bound.parameters()) return;
+  const LinkedRows rows = link(sample, bound, links.responses, links.features);
+  starts.push_back({"alignment", least_squares(bound, rows, Vector::Zero(bound.parameters())).parameters, {}, 0});
+}
+
 Start user_start(const Model& bound, const FitOptions& options) {
   if (options.start.size() != bound.parameters()) {
     throw InvalidInput(
@@ -288,6 +305,7 @@ std::vector<Start> automatic_starts(const Problem& problem, const Model& bound, 
     add_joint_moments(problem, bound, options.seed, starts);
     add_spectra(problem, bound, starts);
     add_single_responses(problem, bound, options.seed, starts);
+    add_alignment(problem, bound, options.seed, starts);
     if (problem.responses() == problem.features()) starts.push_back(least_squares_start(problem, bound, options.seed));
   }
   const int wanted = options.starts > 0 ? options.starts : trusted ? 1 : default_starts;

@@ -48,7 +48,7 @@ Vector refit_once(const FitOptions& options, const std::function<Vector(int)>& r
 
 }  // namespace
 
-Vector spread_of_refits(const FitOptions& options, const std::function<Vector(int)>& refit) {
+Matrix spread_of_refits(const FitOptions& options, const std::function<Vector(int)>& refit) {
   constexpr int round = 16;
   const int samples = options.bootstrap;
   std::vector<Vector> found(static_cast<std::size_t>(samples));
@@ -58,15 +58,14 @@ Vector spread_of_refits(const FitOptions& options, const std::function<Vector(in
                [&](std::size_t k) { found[std::size_t(done) + k] = refit_once(options, refit, done + int(k)); });
   }
   if (options.progress) (void)options.progress(samples, samples);
-  Vector mean = Vector::Zero(found.front().size());
-  for (const Vector& w : found) mean += w / double(samples);
-  Vector squares = Vector::Zero(mean.size());
-  for (const Vector& w : found) squares += (w - mean).cwiseAbs2();
-  return (squares / std::max(1.0, double(samples - 1))).cwiseSqrt();
+  Matrix all(samples, found.front().size());
+  for (Index k = 0; k < samples; ++k) all.row(k) = found[std::size_t(k)];
+  all.rowwise() -= all.colwise().mean().eval();
+  return all.transpose() * all / std::max(1.0, double(samples - 1));
 }
 
-std::string bootstrap_note(const FitOptions& options, const Vector& std_errors) {
-  if (std_errors.size() == 0) return "not estimated: the fit was stopped";
+std::string bootstrap_note(const FitOptions& options, const Matrix& covariance) {
+  if (covariance.size() == 0) return "not estimated: the fit was stopped";
   return fmt::format("from {} samples of the fitted model", options.bootstrap);
 }
 

@@ -19,11 +19,11 @@ namespace unshuffle {
 /// Every response with a partner of its block drawn at random, no feature twice before all have been taken.
 [[nodiscard]] Links random_links(const Problem& problem, RandomStream& random);
 
-/// The standard deviation of refit(k) over k < options.bootstrap, on all threads; empty when progress says stop.
-[[nodiscard]] Vector spread_of_refits(const FitOptions& options, const std::function<Vector(int)>& refit);
+/// The covariance of refit(k) over k < options.bootstrap, on all threads; empty when progress says stop.
+[[nodiscard]] Matrix spread_of_refits(const FitOptions& options, const std::function<Vector(int)>& refit);
 
-/// What to say of standard errors that spread_of_refits() gave, or did not.
-[[nodiscard]] std::string bootstrap_note(const FitOptions& options, const Vector& std_errors);
+/// What to say of what spread_of_refits() gave, or did not.
+[[nodiscard]] std::string bootstrap_note(const FitOptions& options, const Matrix& covariance);
 
 /// The random numbers of sample k.
 [[nodiscard]] RandomStream bootstrap_stream(std::uint64_t seed, int k);

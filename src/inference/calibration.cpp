@@ -52,28 +52,28 @@ Calibrated calibrated(const Problem& problem, const Model& bound, const Likeliho
   Calibrated made{from, {}, {}};
   LinkLikelihood likelihood(problem, bound, options);
   Matrix gradients;
-  Vector tilt;
   for (int round = 0; round < rounds; ++round) {
     gradients = drawn_gradients(problem, bound, options, made.optimum, seed);
-    tilt = gradients.rowwise().mean();
-    likelihood.set_tilt(tilt);
+    made.tilt = gradients.rowwise().mean();
+    likelihood.set_tilt(made.tilt);
     const Optimum next =
         most_likely_near(likelihood, problem, bound, made.optimum.parameters, made.optimum.epsilon, 30);
     if (!next.parameters.allFinite()) break;
     made.optimum = next;
   }
-  const Matrix information = likelihood.information(made.optimum.theta());
-  made.covariance = sandwich(information, gradients);
-  if (made.covariance.size() > 0) {
-    const auto tilted = [&] {
-      LinkLikelihood one(problem, bound, options);
-      one.set_tilt(tilt);
-      return one;
-    };
-    made.margins = profile_margins(tilted, made.optimum, information);
-  }
+  made.covariance = sandwich(likelihood.information(made.optimum.theta()), gradients);
   made.optimum.nats = from.nats;
   return made;
+}
+
+Matrix margins_of(const Calibrated& answer, const Problem& problem, const Model& bound,
+                  const LikelihoodOptions& options) {
+  const auto tilted = [&] {
+    LinkLikelihood likelihood(problem, bound, options);
+    likelihood.set_tilt(answer.tilt);
+    return likelihood;
+  };
+  return profile_margins(tilted, answer.optimum);
 }
 
 }  // namespace unshuffle

@@ -9,12 +9,17 @@ namespace unshuffle {
 
 struct Calibrated {
   Optimum optimum;    ///< `nats` is still the likelihood's own value, comparable with other optima.
+  Vector tilt;        ///< What was taken off the gradient.
   Matrix covariance;  ///< Of the parameters; empty where the likelihood does not curve upward all around.
-  Matrix margins;     ///< Of 95 % intervals, below and above; see profile.hpp. Empty likewise.
 };
 
 /// Needs the Hessian (sorted backend). Same seed, same answer.
 [[nodiscard]] Calibrated calibrated(const Problem& problem, const Model& bound, const LikelihoodOptions& options,
                                     const Optimum& from, std::uint64_t seed);
+
+/// How far 95 % intervals reach below and above the parameters, by the profile (profile.hpp). `answer` has a
+/// covariance.
+[[nodiscard]] Matrix margins_of(const Calibrated& answer, const Problem& problem, const Model& bound,
+                                const LikelihoodOptions& options);
 
 }  // namespace unshuffle

@@ -260,6 +260,10 @@ Identifiability judge(const SearchResult& found, const std::vector<Symmetry>& sy
   } else if (!best.converged) {
     made.verdict = Verdict::weakly_identified;
     made.reason = "the search ended before the likelihood stopped rising";
+  } else if (found.one_start) {
+    made.verdict = Verdict::weakly_identified;
+    made.reason = "only one start was tried, so other solutions were not looked for";
+    made.advice = "fit without --start and --starts, which looks for them";
   } else {
     made.verdict = Verdict::identified;
     made.advice.clear();

@@ -22,9 +22,10 @@ constexpr double farthest = 20;        // times what the curvature says
 
 class Profile {
  public:
-  Profile(LinkLikelihood likelihood, const Optimum& optimum, const Matrix& covariance, Index k)
+  Profile(LinkLikelihood likelihood, const Optimum& optimum, double level, const Matrix& covariance, Index k)
       : likelihood_(std::move(likelihood)),
         optimum_(optimum.theta()),
+        level_(level),
         spread_(covariance.diagonal().cwiseSqrt()),
         ahead_(covariance.col(k) / covariance(k, k)),
         k_(k) {
@@ -35,13 +36,12 @@ class Profile {
 
   /// Distance from the optimum at which r is the normal quantile, towards `sign`.
   double margin(double sign) {
-    const double level = likelihood_.at(optimum_, false).value;
     const double by_curvature = normal_quantile * spread_(k_);
     double distance = by_curvature;
     Vector direction = sign * ahead_;
     for (int step = 0; step < most_steps; ++step) {
       const Minimum lowest = minimum_across(optimum_ + distance * direction);
-      const double r = std::sqrt(std::max(0.0, 2 * (lowest.value - level)));
+      const double r = std::sqrt(std::max(0.0, 2 * (lowest.value - level_)));
       if (std::abs(r - normal_quantile) < close_enough) return distance;
       direction = (placed(optimum_ + distance * direction, lowest.at) - optimum_) / distance;
       distance *= std::clamp(normal_quantile / std::max(r, close_enough), 0.5, 2.0);
@@ -74,6 +74,7 @@ class Profile {
 
   LinkLikelihood likelihood_;
   Vector optimum_;
+  double level_;   ///< N at the optimum.
   Vector spread_;  ///< Standard errors by curvature.
   Vector ahead_;   ///< How the optimum moves with coefficient k, for a parabola.
   Index k_;
@@ -82,14 +83,15 @@ class Profile {
 
 }  // namespace
 
-Matrix profile_margins(const std::function<LinkLikelihood()>& likelihood, const Optimum& optimum,
-                       const Matrix& information) {
+Matrix profile_margins(const std::function<LinkLikelihood()>& likelihood, const Optimum& optimum) {
   const Index p = optimum.parameters.size();
-  const Matrix covariance = information.llt().solve(Matrix::Identity(p + 1, p + 1));
+  LinkLikelihood at_optimum = likelihood();
+  const double level = at_optimum.at(optimum.theta(), false).value;
+  const Matrix covariance = at_optimum.information(optimum.theta()).llt().solve(Matrix::Identity(p + 1, p + 1));
   Matrix margins(p, 2);
   in_parallel(std::size_t(2 * p), [&](std::size_t at) {
     const auto k = Index(at / 2), side = Index(at % 2);
-    margins(k, side) = Profile(likelihood(), optimum, covariance, k).margin(side == 0 ? -1 : 1);
+    margins(k, side) = Profile(likelihood(), optimum, level, covariance, k).margin(side == 0 ? -1 : 1);
   });
   return margins;
 }

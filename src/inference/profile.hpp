@@ -6,9 +6,8 @@
 namespace unshuffle {
 
 /// How far the 95 % interval of every coefficient reaches below (column 0) and above (column 1) the optimum; NaN where
-/// the likelihood falls too little to end it. `likelihood` makes one to work with, `information` is the Hessian at the
-/// optimum. Needs the Hessian (sorted backend).
-[[nodiscard]] Matrix profile_margins(const std::function<LinkLikelihood()>& likelihood, const Optimum& optimum,
-                                     const Matrix& information);
+/// the likelihood falls too little to end it. `likelihood` makes one to work with; it curves upward at the optimum.
+/// Needs the Hessian (sorted backend).
+[[nodiscard]] Matrix profile_margins(const std::function<LinkLikelihood()>& likelihood, const Optimum& optimum);
 
 }  // namespace unshuffle

@@ -109,6 +109,7 @@ class Search {
     SearchResult result;
     std::vector<FoundOptimum> starts = all_starts();
     result.starts = int(starts.size());
+    result.one_start = options_.start_kind == StartKind::user || options_.starts == 1;
     if (blind() && std::min(problem_.responses(), problem_.features()) > 2 * sample_size) {
       // A sample may have no optimum where all rows have one; the moments are those of all rows.
       std::vector<FoundOptimum> direct;

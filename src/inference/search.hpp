@@ -23,7 +23,8 @@ struct SearchResult {
   std::vector<FoundOptimum> optima;  ///< Distinct, the most likely first; at least one.
   int starts = 0;
   int evaluations = 0;
-  bool stopped = false;  ///< Progress said so.
+  bool one_start = false;  ///< No more was allowed, so that other optima were not looked for.
+  bool stopped = false;    ///< Progress said so.
 };
 
 /// `problem` is completed() and `bound` bound to it. Of the options: seed, starts, start kind, hint, progress.

@@ -122,8 +122,8 @@ class FitOfAll {
     const Descended found = descend(sample_, bound_, options, from_, 0, tick, per_sample);
     if (options_.progress) (void)options_.progress(most, most);
     finish(all, found, options.epsilon.value, largest_cost);
-    if (likelihood() && fit_.std_errors.size() > 0) {
-      fit_.std_errors *= std::sqrt(share);
+    if (likelihood() && fit_.covariance.size() > 0) {
+      fit_.covariance *= share;
       fit_.margins *= std::sqrt(share);
       fit_.std_error_note = fmt::format("those of {} rows, scaled to {:.0f}; {}", sample_.responses(),
                                         tables_.response_rows, fit_.std_error_note);
@@ -216,7 +216,7 @@ class FitOfAll {
     if (options_.progress) (void)options_.progress(most_steps, most_steps);
     fit_.parameters = w;
     const MixtureCovariance covariance = mixture_covariance(sums, state, options_.known_noise_sd > 0);
-    fit_.std_errors = covariance.sandwich.diagonal().cwiseMax(0).cwiseSqrt();
+    if (fit_.identifiable.verdict != Verdict::not_identifiable) fit_.covariance = covariance.sandwich;
     fit_.noise_sd = std::sqrt(state.noise_variance);
     fit_.link_probabilities.resize(0);  // they were the sample's
     fit_.status = stopped     ? Fit::Status::stopped

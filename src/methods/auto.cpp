@@ -42,9 +42,9 @@ Estimate without_order(const MethodInput& input, const std::string& before) {
 /// Sum of the logarithms of the standard errors: of two estimates of the same coefficients, the one with less knows
 /// more.
 double vagueness(const Estimate& estimate) {
-  if (estimate.std_errors.size() == 0 || estimate.identifiable.verdict == Verdict::not_identifiable)
+  if (estimate.covariance.size() == 0 || estimate.identifiable.verdict == Verdict::not_identifiable)
     return std::numeric_limits<double>::infinity();
-  return estimate.std_errors.array().log().sum();
+  return 0.5 * estimate.covariance.diagonal().array().log().sum();
 }
 
 }  // namespace

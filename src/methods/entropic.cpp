@@ -26,7 +26,7 @@ LikelihoodOptions accurate(const FitOptions& options) {
   return made;
 }
 
-Vector bootstrap_errors(const MethodInput& input, const Optimum& best) {
+Matrix bootstrap_covariance(const MethodInput& input, const Optimum& best) {
   const double noise_sd = std::sqrt(best.epsilon / 2);
   return spread_of_refits(input.options, [&](int k) {
     RandomStream random = bootstrap_stream(input.options.seed, k);
@@ -68,23 +68,23 @@ Matrix curvature_covariance(const MethodInput& input, const Optimum& best) {
   return factor.solve(Matrix::Identity(p + 1, p + 1)).topLeftCorner(p, p);
 }
 
-void set_errors(const MethodInput& input, const Optimum& best, const Matrix& covariance, const Matrix& margins,
-                Estimate& estimate) {
+/// With a bootstrap if one was asked for, else from `answer`; profiles need the sorted backend.
+void set_errors(const MethodInput& input, const Calibrated& answer, bool sorted, Estimate& estimate) {
   if (input.options.bootstrap > 0) {
-    if (!estimate.stopped) estimate.std_errors = bootstrap_errors(input, best);
-    estimate.stopped = estimate.std_errors.size() == 0;
-    estimate.std_error_note = bootstrap_note(input.options, estimate.std_errors);
-  } else if (covariance.size() > 0) {
-    estimate.std_errors = covariance.diagonal().cwiseSqrt();
-    estimate.std_error_note = "from the curvature of the likelihood over all links";
-    if (margins.size() > 0) {
-      estimate.margins = margins;
-      estimate.std_error_note =
-          "from the likelihood over all links and its spread in samples of the fitted model; intervals from its "
-          "profile";
-    }
-  } else {
+    if (!estimate.stopped) estimate.covariance = bootstrap_covariance(input, answer.optimum);
+    estimate.stopped = estimate.covariance.size() == 0;
+    estimate.std_error_note = bootstrap_note(input.options, estimate.covariance);
+    return;
+  }
+  estimate.covariance = answer.covariance;
+  if (answer.covariance.size() == 0) {
     estimate.std_error_note = "not to be had: the likelihood's curvature is not known or not downward; try --bootstrap";
+  } else if (!sorted) {
+    estimate.std_error_note = "from the curvature of the likelihood over all links";
+  } else {
+    estimate.margins = margins_of(answer, input.problem, input.bound, accurate(input.options));
+    estimate.std_error_note =
+        "from the likelihood over all links and its spread in samples of the fitted model; intervals from its profile";
   }
 }
 
@@ -98,15 +98,12 @@ Estimate estimate_entropic(const MethodInput& input) {
   const std::vector<Symmetry> symmetries = try_symmetries(input, found);
   if (input.options.progress) (void)input.options.progress(1, 1);
   Optimum& best = found.optima.front().optimum;
-  Matrix covariance;
-  Matrix margins;
   const bool sorted = backend_for(input.problem, input.bound, input.options.backend) == Backend::sorted;
-  if (!found.stopped && !sorted) covariance = curvature_covariance(input, best);
+  Calibrated answer{best, {}, {}};
+  if (!found.stopped && !sorted) answer.covariance = curvature_covariance(input, best);
   if (!found.stopped && sorted) {
-    Calibrated answer = calibrated(input.problem, input.bound, accurate(input.options), best, input.options.seed);
-    best = std::move(answer.optimum);
-    covariance = std::move(answer.covariance);
-    margins = std::move(answer.margins);
+    answer = calibrated(input.problem, input.bound, accurate(input.options), best, input.options.seed);
+    best = answer.optimum;
   }
   Estimate estimate;
   for (const FoundOptimum& one : found.optima) estimate.candidates.push_back(as_candidate(one));
@@ -115,8 +112,8 @@ Estimate estimate_entropic(const MethodInput& input) {
   estimate.stopped = found.stopped;
   estimate.noise_sd = std::sqrt(best.epsilon / 2);
   estimate.epsilon = best.epsilon;
-  estimate.identifiable = judge(found, symmetries, input.problem, input.bound, covariance);
-  set_errors(input, best, covariance, margins, estimate);
+  estimate.identifiable = judge(found, symmetries, input.problem, input.bound, answer.covariance);
+  if (estimate.identifiable.verdict != Verdict::not_identifiable) set_errors(input, answer, sorted, estimate);
   return estimate;
 }
 

@@ -84,6 +84,13 @@ void require_accuracy(Fit& made, double accuracy) {
                               made.compression_error, accuracy);
 }
 
+/// A margin around one solution of several would be taken for one around the truth.
+void withhold_errors(Fit& made) {
+  made.covariance.resize(0, 0);
+  made.margins.resize(0, 0);
+  made.std_error_note = "none: other coefficients explain the data as well, so these have no margin of error";
+}
+
 /// The answer seen by the transport problem: whatever the method, its links can then be compared and matched alike.
 Fit assemble(const MethodInput& input, Estimate estimate) {
   Fit made;
@@ -99,9 +106,9 @@ Fit assemble(const MethodInput& input, Estimate estimate) {
   made.backend = evaluator.backend();
   made.names = input.bound.parameter_names();
   made.parameters = w;
-  made.std_errors = estimate.std_errors;
-  made.margins = estimate.margins;
-  made.std_error_note = estimate.std_error_note;
+  made.covariance = std::move(estimate.covariance);
+  made.margins = std::move(estimate.margins);
+  made.std_error_note = std::move(estimate.std_error_note);
   made.objective = estimate.solves_transport ? last.objective : estimate.candidates.front().objective;
   made.objective_name = estimate.objective_name;
   made.transport_cost = last.transport_cost;
@@ -120,6 +127,7 @@ Fit assemble(const MethodInput& input, Estimate estimate) {
   made.compression_error = links.measured_error;
   if (estimate.solves_transport) require_accuracy(made, options.accuracy);
   made.identifiable = std::move(estimate.identifiable);
+  if (made.identifiable.verdict == Verdict::not_identifiable) withhold_errors(made);
   made.choice = std::move(estimate.choice);
   made.link_probabilities = std::move(estimate.link_probabilities);
   made.iterations = estimate.candidates.front().iterations;
@@ -149,12 +157,14 @@ FitOptions with_finished_work(const Problem& problem, const Model& bound, const 
 
 }  // namespace
 
+Vector Fit::std_errors() const { return covariance.diagonal().cwiseSqrt(); }
+
 Matrix Fit::intervals() const {
   Matrix reach = Matrix::Constant(parameters.size(), 2, std::numeric_limits<double>::quiet_NaN());
   if (margins.rows() == parameters.size()) {
     reach = margins;
-  } else if (std_errors.size() == parameters.size()) {
-    reach = normal_quantile * std_errors.replicate(1, 2);
+  } else if (covariance.rows() == parameters.size()) {
+    reach = normal_quantile * std_errors().replicate(1, 2);
   }
   Matrix ends(parameters.size(), 2);
   ends << parameters - reach.col(0), parameters + reach.col(1);

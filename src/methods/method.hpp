@@ -23,7 +23,7 @@ struct Estimate {
   bool stopped = false;  ///< Progress said so.
   std::vector<TracePoint> trace;
   double noise_sd = 0;  ///< 0: the method does not know.
-  Vector std_errors{};  ///< Empty: the method has none; the note says why.
+  Matrix covariance{};  ///< Of the parameters; empty: the method has none, and the note says why.
   Matrix margins{};     ///< As in Fit.
   std::string std_error_note = "not estimated: ordinary ones would ignore that the links are unknown";
 

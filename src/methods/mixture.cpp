@@ -38,8 +38,8 @@ Links drawn_links(const Problem& problem, const Links& links, const Vector& prob
   return drawn;
 }
 
-Vector bootstrap_errors(const MethodInput& input, const Links& links, const MixtureFit& fit,
-                        const MixtureOptions& options) {
+Matrix bootstrap_covariance(const MethodInput& input, const Links& links, const MixtureFit& fit,
+                            const MixtureOptions& options) {
   return spread_of_refits(input.options, [&](int k) {
     RandomStream random = bootstrap_stream(input.options.seed, k);
     const Links truth = drawn_links(input.problem, links, fit.link_probability, random);
@@ -83,11 +83,11 @@ Estimate estimate_mixture(const MethodInput& input) {
   estimate.link_probabilities = Vector::Constant(input.problem.responses(), std::nan(""));
   estimate.link_probabilities(links.responses) = fit.link_probability;
   if (input.options.bootstrap > 0) {
-    estimate.std_errors = bootstrap_errors(input, links, fit, options);
-    estimate.stopped = estimate.std_errors.size() == 0;
-    estimate.std_error_note = bootstrap_note(input.options, estimate.std_errors);
+    estimate.covariance = bootstrap_covariance(input, links, fit, options);
+    estimate.stopped = estimate.covariance.size() == 0;
+    estimate.std_error_note = bootstrap_note(input.options, estimate.covariance);
   } else {
-    estimate.std_errors = fit.covariance.diagonal().cwiseMax(0).cwiseSqrt();
+    estimate.covariance = fit.covariance;
     estimate.std_error_note = "robust (sandwich), which of the links are right counted as unknown";
   }
   return estimate;

@@ -95,13 +95,13 @@ Estimate regression_on(const MethodInput& input, const UnlinkedRows& rows, const
   const double freedom = double(links.size() * input.problem.outputs() - p);
   if (freedom > 0) estimate.noise_sd = std::sqrt(solved.squares / freedom);
   const Matrix inverse = solved.matrix.completeOrthogonalDecomposition().pseudoInverse();
-  if (freedom > 0) estimate.std_errors = estimate.noise_sd * inverse.diagonal().cwiseMax(0).cwiseSqrt();
+  if (freedom > 0) estimate.covariance = estimate.noise_sd * estimate.noise_sd * inverse;
   estimate.std_error_note.clear();
   return estimate;
 }
 
 void forget_std_errors(Estimate& estimate) {
-  estimate.std_errors.resize(0);
+  estimate.covariance.resize(0, 0);
   estimate.std_error_note = Estimate{}.std_error_note;
 }
 

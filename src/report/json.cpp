@@ -34,13 +34,25 @@ Json intercept_of(const std::vector<std::string>& names, const Vector& values) {
 }
 
 Json std_errors_of(const Fit& fit) {
+  const Vector std_errors = fit.std_errors();
   Json object = Json::object();
   for (std::size_t at = 0; at < fit.names.size(); ++at) {
     const auto row = static_cast<Index>(at);
     // JSON has no NaN; the writer turns it into null.
-    object[fit.names[at]] = row < fit.std_errors.size() ? Json(fit.std_errors[row]) : Json(nullptr);
+    object[fit.names[at]] = row < std_errors.size() ? Json(std_errors[row]) : Json(nullptr);
   }
   return object;
+}
+
+/// Rows and columns in the order of `names`.
+Json covariance_of(const Fit& fit) {
+  if (fit.covariance.size() == 0) return nullptr;
+  Json rows = Json::array();
+  for (Index row = 0; row < fit.covariance.rows(); ++row) {
+    const Vector values = fit.covariance.row(row);
+    rows.push_back(std::vector<double>(values.begin(), values.end()));
+  }
+  return {{"names", fit.names}, {"rows", rows}};
 }
 
 Json intervals_of(const Fit& fit) {
@@ -82,6 +94,7 @@ Json body_of(const Fit& fit) {
   out["intercept"] = intercept_of(fit.names, fit.parameters);
   out["std_errors"] = std_errors_of(fit);
   out["intervals"] = intervals_of(fit);
+  out["covariance"] = covariance_of(fit);
   if (!fit.std_error_note.empty()) out["std_error_note"] = fit.std_error_note;
   out["objective"] = fit.objective;
   out["objective_name"] = fit.objective_name;
@@ -186,6 +199,28 @@ NamedParameters parameters_of(const Json& object, const std::string& source) {
   return parameters;
 }
 
+/// Fits that have none, and those written before there was one, have a matrix without rows.
+NamedCovariance covariance_from(const Json& object, const std::string& source) {
+  NamedCovariance covariance;
+  const auto found = object.find("covariance");
+  if (found == object.end() || found->is_null()) return covariance;
+  covariance.names = get<std::vector<std::string>>(*found, "names", source);
+  const Json rows = get<Json>(*found, "rows", source);
+  const std::size_t count = covariance.names.size();
+  if (!rows.is_array() || rows.size() != count)
+    throw BadData(fmt::format("{}: \"covariance\" needs {} rows, one for each name", source, count));
+  covariance.matrix.resize(static_cast<Index>(count), static_cast<Index>(count));
+  for (std::size_t row = 0; row < count; ++row) {
+    if (!rows[row].is_array() || rows[row].size() != count)
+      throw BadData(fmt::format("{}: row {} of \"covariance\" needs {} numbers", source, row, count));
+    for (std::size_t column = 0; column < count; ++column) {
+      covariance.matrix(static_cast<Index>(row), static_cast<Index>(column)) =
+          rows[row][column].is_null() ? std::nan("") : number(rows[row][column], "covariance", source);
+    }
+  }
+  return covariance;
+}
+
 FitContext context_from(const Json& object, const std::string& source) {
   FitContext context;
   const Json columns = get<Json>(object, "columns", source);
@@ -251,6 +286,8 @@ SavedFit fit_from_json(const std::string& text, const std::string& source) {
   saved.method = method_of(object, source);
   saved.objective = one_of(object, "objective_kind", {Objective::transport, Objective::entropic}, source);
   saved.epsilon = get<double>(get<Json>(object, "epsilon", source), "value", source);
+  saved.covariance = covariance_from(object, source);
+  saved.noise_sd = get<double>(object, "noise_sd", source);
   if (!(saved.epsilon > 0)) throw BadData(fmt::format("{}: epsilon = {} must be > 0", source, saved.epsilon));
   return saved;
 }
@@ -276,6 +313,18 @@ Vector in_order(const NamedParameters& parameters, const std::vector<std::string
     throw BadData(fmt::format("{}: the model has no parameter \"{}\"", source, name));
   }
   return values;
+}
+
+Matrix in_order(const NamedCovariance& covariance, const std::vector<std::string>& names, const std::string& source) {
+  if (covariance.names.empty()) return {};
+  std::vector<Index> place;
+  for (const std::string& name : names) {
+    const auto found = std::find(covariance.names.begin(), covariance.names.end(), name);
+    if (found == covariance.names.end())
+      throw BadData(fmt::format("{}: \"covariance\" does not name the parameter \"{}\"", source, name));
+    place.push_back(found - covariance.names.begin());
+  }
+  return covariance.matrix(place, place);
 }
 
 }  // namespace unshuffle

@@ -17,7 +17,9 @@ LoadedFit load_fit(const std::string& text, const std::string& source) {
   } catch (const InvalidInput& error) {
     throw BadData(fmt::format("{}: {}", source, error.what()));
   }
-  loaded.parameters = in_order(saved.parameters, loaded.model->parameter_names(), source);
+  const std::vector<std::string> names = loaded.model->parameter_names();
+  loaded.parameters = in_order(saved.parameters, names, source);
+  loaded.covariance = in_order(saved.covariance, names, source);
   return loaded;
 }
 

@@ -19,17 +19,25 @@ std::string number_or_dash(double value, int digits) {
   return std::isfinite(value) ? fmt::format("{:.{}g}", value, digits) : "-";
 }
 
-/// Coefficient, standard error and 95 % interval.
+/// Coefficient, standard error and 95 % interval; of coefficients that are one solution of several, only themselves.
 std::string coefficient_table(const Fit& fit) {
   std::size_t name_width = 12;
   for (const std::string& name : fit.names) name_width = std::max(name_width, name.size() + 2);
-  std::string out =
-      fmt::format("{:<{}}{:>14}{:>14}{:>14}{:>14}\n", "", name_width, "coef", "std err", "[0.025", "0.975]");
+  std::string out;
+  if (fit.identifiable.verdict == Verdict::not_identifiable) {
+    out += fmt::format("{:<{}}{:>20}\n", "", name_width, "one of the solutions") + rule('-');
+    for (std::size_t at = 0; at < fit.names.size(); ++at) {
+      out += fmt::format("{:<{}}{:>20.6g}\n", fit.names[at], name_width, fit.parameters[static_cast<Index>(at)]);
+    }
+    return out;
+  }
+  out += fmt::format("{:<{}}{:>14}{:>14}{:>14}{:>14}\n", "", name_width, "coef", "std err", "[0.025", "0.975]");
   out += rule('-');
+  const Vector std_errors = fit.std_errors();
   const Matrix intervals = fit.intervals();
   for (std::size_t at = 0; at < fit.names.size(); ++at) {
     const auto row = static_cast<Index>(at);
-    const double error = row < fit.std_errors.size() ? fit.std_errors[row] : std::nan("");
+    const double error = row < std_errors.size() ? std_errors[row] : std::nan("");
     out += fmt::format("{:<{}}{:>14.6g}{:>14}{:>14}{:>14}\n", fit.names[at], name_width, fit.parameters[row],
                        number_or_dash(error, 4), number_or_dash(intervals(row, 0), 6),
                        number_or_dash(intervals(row, 1), 6));
@@ -46,20 +54,28 @@ std::string fact_in_lines(std::string_view label, const std::string& text) {
 }
 
 std::string identifiability(const Fit& fit) {
-  constexpr std::size_t shown = 3;
   std::string out = name_of(fit.identifiable.verdict);
   if (!fit.identifiable.reason.empty()) out += ": " + fit.identifiable.reason;
+  if (!fit.identifiable.advice.empty()) out += "\nadvice: " + fit.identifiable.advice;
+  return out;
+}
+
+/// The solutions that compete, a line each; of many coefficients the first.
+std::string other_solutions(const Fit& fit) {
+  constexpr std::size_t shown = 3, shown_names = 8;
+  std::string out;
   const auto others = alternatives_of(fit);
   for (std::size_t k = 0; k < std::min(shown, others.size()); ++k) {
-    out += fmt::format("\nanother solution ({}), ", others[k].origin);
+    out += others[k].origin + ", ";
     out += std::isnan(others[k].gap) ? fmt::format("objective {:.6g}:", others[k].objective)
                                      : fmt::format("{:.1f} nats less likely:", others[k].gap);
-    for (std::size_t at = 0; at < fit.names.size(); ++at) {
+    for (std::size_t at = 0; at < std::min(shown_names, fit.names.size()); ++at) {
       out += fmt::format(" {} {:.4g}", fit.names[at], others[k].parameters[static_cast<Index>(at)]);
     }
+    if (fit.names.size() > shown_names) out += fmt::format(" and {} more", fit.names.size() - shown_names);
+    out += "\n";
   }
-  if (others.size() > shown) out += fmt::format("\nand {} more", others.size() - shown);
-  if (!fit.identifiable.advice.empty()) out += "\nadvice: " + fit.identifiable.advice;
+  if (others.size() > shown) out += fmt::format("and {} more, all in the JSON of --out\n", others.size() - shown);
   return out;
 }
 
@@ -71,6 +87,7 @@ std::string Fit::summary() const {
   out += fact("Method", fmt::format("{}, model {}, {} backend", name_of(method), model, name_of(backend)));
   out += fact_in_lines("Chosen", choice);
   out += fact("Rows", fmt::format("{} responses, {} features", responses, features));
+  out += fact_in_lines("Identifiability", identifiability(*this));
   out += rule('-');
   out += coefficient_table(*this);
   out += rule('-');
@@ -81,7 +98,7 @@ std::string Fit::summary() const {
   out += fact("Objective", fmt::format("{:.8g} ({})", objective, objective_name));
   out += fact("Convergence", fmt::format("{}: {}", name_of(status), message));
   out += fact("Marginal error", fmt::format("{:.2g}", marginal_error));
-  out += fact_in_lines("Identifiability", identifiability(*this));
+  out += fact_in_lines("Other solutions", other_solutions(*this));
   out += fact("Starts", fmt::format("{}, {} iterations of the best, {} evaluations in all", candidates.size(),
                                     iterations, evaluations));
   out += fact("Time, memory", fmt::format("{:.3f} s, {:.0f} MB at the peak", seconds, peak_memory_mb));

@@ -129,8 +129,10 @@ class Success(Case):
         self.succeed("simulate", "sensing", "--n", 300, "--dim-z", 2, "--shuffle", 1, "--seed", 1, "--out", "s")
         done = self.run_here("fit", "s/responses.csv", "s/features.csv", "--response", "y", "--out", "fit.json")
         self.assertEqual(done.returncode, 1, done.stderr)
-        self.assertIn("not identifiable", done.stdout)
+        self.assertLess(done.stdout.index("not identifiable"), done.stdout.index("one of the solutions"))
         self.assertIn("advice: give some known or probable pairs", done.stdout)
+        self.assertNotIn("std err", done.stdout)
+        self.refuse(3, "predict", "fit.json", "s/test.csv", "--intervals", says="fit.json: the fit has no standard errors")
         with open(self.path("fit.json")) as file:
             self.assertEqual(json.load(file)["identifiable"]["verdict"], "not identifiable")
 
@@ -278,6 +280,18 @@ class Success(Case):
             self.assertAlmostEqual(float(prediction["y"]), float(row["y"]), delta=0.5)
         self.succeed("predict", "fit.json", "t.csv", "--out", "p.csv")
         self.assertEqual(len(read_rows(self.path("p.csv"))), 80)
+        self.succeed("predict", "fit.json", "t.csv", "--intervals", "--out", "p.csv")
+        intervals = read_rows(self.path("p.csv"))
+        self.assertEqual(list(intervals[0]), ["y", "y_std_err", "y_low", "y_high"])
+        inside = sum(float(at["y_low"]) < float(row["y"]) < float(at["y_high"]) for at, row in zip(intervals, truth))
+        self.assertGreater(inside, 60)
+        self.assertLess(inside, 81)
+        with open(self.path("fit.json")) as file:
+            noise = json.load(file)["noise_sd"]
+        for at, row in zip(intervals, predictions):
+            self.assertEqual(at["y"], row["y"])
+            reach = 1.959964 * (float(at["y_std_err"]) ** 2 + noise ** 2) ** 0.5
+            self.assertAlmostEqual(float(at["y_high"]) - float(at["y"]), reach, delta=1e-6 * reach)
         self.succeed("match", "fit.json", "r.csv", "f.csv")
         self.assertEqual(len(read_rows(self.path("pairs.csv"))), 80)
         self.succeed("gradient", "r.csv", "f.csv", "--response", "y", "--at", "fit.json")

@@ -209,6 +209,17 @@ TEST(Starts, a_single_response_that_sorts_the_rows_links_the_others_too) {
   expect_first_to_predict_reversed_rows(problem, "a single response", 2);
 }
 
+TEST(Starts, alignment_links_clouds_that_only_their_distances_tell_apart) {
+  std::mt19937_64 engine(6);
+  std::normal_distribution<double> normal;
+  Problem problem;
+  problem.z = Matrix::NullaryExpr(120, 2, [&] { return std::exp(normal(engine)); });
+  const Matrix rotation = Matrix::NullaryExpr(4, 2, [&] { return normal(engine); }).householderQr().householderQ();
+  problem.y = problem.z * rotation.leftCols(2).transpose();  // a plane in four dimensions
+  problem.y = Matrix(problem.y.colwise().reverse());         // all links lost
+  expect_first_to_predict_reversed_rows(problem, "alignment", 1);
+}
+
 /// Features of three shapes mapped by a matrix that is no rotation, one tenth of the features left out of y.
 Problem mapped_by_any_matrix(Index outputs, double noise, std::uint64_t seed) {
   std::mt19937_64 engine(seed);

@@ -1,5 +1,6 @@
 #include "unshuffle/report/json.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -18,7 +19,7 @@ Fit small_fit() {
   fit.message = "inner and outer loop converged";
   fit.names = {"intercept", "age", "height"};
   fit.parameters = Vector{{0.5, 1.0 / 3, -2}};
-  fit.std_errors = Vector{{0.1, std::nan(""), 0.3}};
+  fit.covariance = Matrix{{0.01, 0, 0.02}, {0, std::nan(""), 0}, {0.02, 0, 0.09}};
   fit.epsilon = 0.01;
   fit.epsilon_relative = 1e-4;
   return fit;
@@ -59,7 +60,8 @@ TEST(FitJson, has_every_key_of_the_contract) {
 TEST(FitJson, what_is_not_a_number_is_null) {
   const auto json = nlohmann::json::parse(small_fit().to_json());
   EXPECT_TRUE(json["std_errors"]["age"].is_null());
-  EXPECT_EQ(json["std_errors"]["height"], 0.3);
+  EXPECT_DOUBLE_EQ(json["std_errors"]["height"], 0.3);
+  EXPECT_TRUE(json["covariance"]["rows"][1][1].is_null());
 }
 
 TEST(FitJson, several_outputs_have_an_intercept_each) {
@@ -83,6 +85,30 @@ TEST(FitJson, comes_back_as_it_was) {
   EXPECT_EQ(saved.context.columns.groups.at(0).feature_column, "b");
   EXPECT_EQ(saved.context.model_state, (std::vector<double>{1, 2.5}));
   EXPECT_EQ(saved.context.unmatched, 0.3);
+  const Matrix covariance = in_order(saved.covariance, {"height", "intercept", "age"}, "fit.json");
+  EXPECT_EQ(covariance(0, 1), 0.02);
+  EXPECT_EQ(covariance(1, 1), 0.01);
+  EXPECT_TRUE(std::isnan(covariance(2, 2)));
+}
+
+TEST(FitJson, a_covariance_has_a_row_and_a_column_for_every_name) {
+  auto json = nlohmann::json::parse(to_json(small_fit(), small_context()));
+  const auto said = [&] { return complaint([&] { (void)fit_from_json(json.dump(), "f"); }); };
+  const auto whole = json["covariance"]["rows"];
+  json["covariance"]["rows"].erase(2);
+  EXPECT_EQ(said(), "f: \"covariance\" needs 3 rows, one for each name");
+  json["covariance"]["rows"] = whole;
+  json["covariance"]["rows"][1].push_back(1);
+  EXPECT_EQ(said(), "f: row 1 of \"covariance\" needs 3 numbers");
+  json["covariance"]["rows"] = whole;
+  json["covariance"]["rows"][0][0] = "one";
+  EXPECT_EQ(said(), "f: \"covariance\" is \"one\"; a number was expected");
+  json["covariance"]["rows"] = whole;
+  const SavedFit saved = fit_from_json(json.dump(), "f");
+  EXPECT_EQ(complaint([&] { (void)in_order(saved.covariance, {"weight"}, "f"); }),
+            "f: \"covariance\" does not name the parameter \"weight\"");
+  json["covariance"] = nullptr;
+  EXPECT_EQ(in_order(fit_from_json(json.dump(), "f").covariance, {"age"}, "f").size(), 0);
 }
 
 TEST(FitJson, other_optima_are_listed_once) {
@@ -93,9 +119,9 @@ TEST(FitJson, other_optima_are_listed_once) {
   fit.candidates = {same, other, other};
   EXPECT_EQ(nlohmann::json::parse(fit.to_json())["identifiable"]["alternatives"].size(), 1u);
   const std::string told = fit.summary();
-  const std::size_t place = told.find("another solution (ransac)");
+  const std::size_t place = told.find("Other solutions   ransac, objective 1: intercept 0.5 age 9 height -2");
   EXPECT_NE(place, std::string::npos) << told;
-  EXPECT_EQ(told.find("another solution", place + 1), std::string::npos) << told;
+  EXPECT_EQ(told.find("ransac, objective", place + 20), std::string::npos) << told;
 }
 
 TEST(FitJson, broken_files_are_told_apart) {
@@ -127,6 +153,25 @@ TEST(FitSummary, shows_coefficients_with_their_interval) {
   EXPECT_NE(text.find("height"), std::string::npos);
   EXPECT_NE(text.find("-2.58799"), std::string::npos);
   EXPECT_NE(text.find("inner and outer loop converged"), std::string::npos);
+}
+
+TEST(FitSummary, says_first_that_the_answer_is_one_of_several_and_gives_it_no_interval) {
+  Fit fit = small_fit();
+  fit.identifiable = {Verdict::not_identifiable, "others fit as well", "ask for a key", {}};
+  const std::string text = fit.summary();
+  EXPECT_LT(text.find("not identifiable: others fit as well"), text.find("height"));
+  EXPECT_LT(text.find("advice: ask for a key"), text.find("one of the solutions"));
+  EXPECT_EQ(text.find("std err"), std::string::npos);
+  EXPECT_EQ(text.find("-2.58799"), std::string::npos);
+}
+
+TEST(FitSummary, of_many_coefficients_another_solution_shows_the_first) {
+  Fit fit;
+  for (int k = 0; k < 20; ++k) fit.names.push_back(fmt::format("c{}", k));
+  fit.parameters = Vector::Zero(20);
+  fit.identifiable = {Verdict::identified, "", "", {{Vector::Ones(20), 4.2, 1, "random"}}};
+  EXPECT_NE(fit.summary().find("random, 4.2 nats less likely: c0 1 c1 1 c2 1 c3 1 c4 1 c5 1 c6 1 c7 1 and 12 more\n"),
+            std::string::npos);
 }
 
 }  // namespace

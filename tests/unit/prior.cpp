@@ -209,9 +209,9 @@ TEST(Prior, weights_that_are_right_seven_times_in_ten_identify_what_nothing_else
     EXPECT_LT((found.parameters - sample.truth).norm(), 0.15);
     EXPECT_NEAR(found.noise_sd, sample.noise, 0.1);
     EXPECT_EQ(found.identifiable.verdict, Verdict::identified) << found.identifiable.reason;
-    ASSERT_EQ(found.std_errors.size(), 3);
-    EXPECT_GT(found.std_errors.minCoeff(), 0.01);
-    EXPECT_LT(found.std_errors.maxCoeff(), 0.1);
+    ASSERT_EQ(found.std_errors().size(), 3);
+    EXPECT_GT(found.std_errors().minCoeff(), 0.01);
+    EXPECT_LT(found.std_errors().maxCoeff(), 0.1);
   }
   // An ε of the size of the noise, so that the weights are worth as much as residuals.
   for (const Method method : {Method::robot, Method::robot_robust}) {

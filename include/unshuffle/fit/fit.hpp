@@ -170,9 +170,9 @@ struct Fit {
   Backend backend = Backend::dense;
   std::vector<std::string> names;  ///< Of the parameters, in order.
   Vector parameters;
-  Vector std_errors;  ///< Empty when they could not be had; then `std_error_note` says why.
+  Matrix covariance;  ///< Of the parameters; empty when it could not be had or would mislead.
   Matrix margins;     ///< How far 95 % intervals reach below and above the parameters; empty: by the standard errors.
-  std::string std_error_note;
+  std::string std_error_note;  ///< Where standard errors come from, or why there are none.
 
   double objective = 0;       ///< What the method minimises, as a sum over rows; see objective_name.
   double transport_cost = 0;  ///< n·<C, Γ>.
@@ -200,6 +200,8 @@ struct Fit {
   std::vector<Candidate> candidates;  ///< Every start, best first.
   std::vector<TracePoint> trace;
 
+  /// Empty without a covariance.
+  [[nodiscard]] Vector std_errors() const;
   /// Both ends of the 95 % interval of every parameter, a row each; NaN where there is none.
   [[nodiscard]] Matrix intervals() const;
   /// The table a statsmodels user recognises.

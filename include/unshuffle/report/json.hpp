@@ -30,6 +30,12 @@ struct NamedParameters {
   std::map<std::string, double> values;
 };
 
+/// Their covariance, rows and columns in the order of `names`; no names: there is none.
+struct NamedCovariance {
+  std::vector<std::string> names;
+  Matrix matrix;
+};
+
 /// What a fit.json says.
 struct SavedFit {
   FitContext context;
@@ -38,6 +44,8 @@ struct SavedFit {
   Method method = Method::robot;
   Objective objective = Objective::transport;
   double epsilon = 0;  ///< In the unit of the cost.
+  NamedCovariance covariance;
+  double noise_sd = 0;
 };
 
 [[nodiscard]] std::string to_json(const Fit& fit, const FitContext& context);
@@ -50,6 +58,10 @@ struct SavedFit {
 
 /// The parameters in the model's order; throws BadData for names that are missing, or that the model does not have.
 [[nodiscard]] Vector in_order(const NamedParameters& parameters, const std::vector<std::string>& names,
+                              const std::string& source);
+
+/// Likewise; empty when there is none.
+[[nodiscard]] Matrix in_order(const NamedCovariance& covariance, const std::vector<std::string>& names,
                               const std::string& source);
 
 [[nodiscard]] const char* name_of(Objective objective);

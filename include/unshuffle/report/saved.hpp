@@ -13,6 +13,7 @@ struct LoadedFit {
   SavedFit saved;
   std::unique_ptr<Model> model;  ///< Bound, as it was when fitted.
   Vector parameters;
+  Matrix covariance;  ///< Of the parameters; empty where the fit has none.
 };
 
 /// Throws BadData naming `source` for what is no fit.

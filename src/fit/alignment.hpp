@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "fit/linked.hpp"
 #include "fit/random.hpp"
 #include "unshuffle/types.hpp"
 
@@ -31,6 +32,20 @@ struct SoftAlignment {
 /// product of the weights.
 [[nodiscard]] SoftAlignment entropic_alignment(const MatrixRef& u, const MatrixRef& v, double epsilon,
                                                int max_iterations = 200);
+
+struct Alignment {
+  Links links;  ///< Rows of u and of v.
+  int iterations = 0;
+  bool converged = false;
+  std::string message;
+};
+
+/// One-to-one links out of the entropic alignment of the clouds' shapes, their sizes made equal; `epsilon` is relative
+/// to the largest linearised cost of the first plan.
+[[nodiscard]] Alignment aligned(const MatrixRef& u, const MatrixRef& v, double epsilon);
+
+/// Everything known of the responses, x and y side by side.
+[[nodiscard]] Matrix response_columns(const Problem& problem);
 
 /// The gradient of the entropic objective's quadratic part at a plan of equal weights, n×m; squared distances between
 /// the rows of u and of v are never formed.

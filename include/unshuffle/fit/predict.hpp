@@ -1,0 +1,23 @@
+// Predictions of complete rows, and how far to trust them.
+#pragma once
+
+#include "unshuffle/model/model.hpp"
+
+namespace unshuffle {
+
+struct Predictions {
+  Matrix values;      ///< One column per response.
+  Matrix std_errors;  ///< Of `values`, because the parameters are uncertain; the noise of a new response comes on top.
+
+  struct Interval {
+    Matrix low, high;
+  };
+  /// Holds 95 % of new responses whose noise has this standard deviation.
+  [[nodiscard]] Interval interval(double noise_sd) const;
+};
+
+/// `covariance` is that of the parameters w.
+[[nodiscard]] Predictions predict_with_errors(const Model& bound, const MatrixRef& x, const MatrixRef& z,
+                                              const VectorRef& w, const Matrix& covariance);
+
+}  // namespace unshuffle
