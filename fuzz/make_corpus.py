@@ -118,7 +118,8 @@ def json_files():
            "columns": {"response": ["y"], "x": [], "z": ["z1"], "weights": "", "groups": [["a", "b"]],
                        "soft_groups": [["a", "b", 0.5]]}}
     yield "fit", json.dumps(fit).encode()
-    spline = {"coefficients": {"z1": 1, "z1:1": 2}, "model": "spline:1", "model_state": [-1, 0, 1], "covariance": None}
+    spline = {"coefficients": {"z1[1]": 1, "z1[2]": 2, "z1[3]": 3, "z1[4]": 4}, "model": "spline:1",
+              "model_state": [3, -1, 0, 1, 0.25, 0.5, 0.25, 0.125], "covariance": None}
     yield "spline", json.dumps({**fit, **spline}).encode()
     yield "model", (b'{"format":"unshuffle motion model 1","hidden":0,"values":[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,'
                     b'0,0,0,0,0,0],"camera":true,"objective":0.5}')

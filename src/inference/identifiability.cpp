@@ -241,6 +241,10 @@ Identifiability judge(const SearchResult& found, const std::vector<Symmetry>& sy
         "coefficients can be so by chance",
         found.starts, found.optima.size(), gap, best.parameters.size());
     made.advice = fmt::format("try more starts (--starts), or {}", side_information);
+  } else if (found.stopped) {
+    made.verdict = Verdict::weakly_identified;
+    made.reason = "the search was stopped before it had looked everywhere";
+    made.advice = "let it run to its end";
   } else if (covariance.size() == 0) {
     made.verdict = Verdict::not_identifiable;
     made.reason = "the likelihood is flat in some direction at the answer";

@@ -14,7 +14,7 @@ LoadedFit load_fit(const std::string& text, const std::string& source) {
   try {
     loaded.model = restore_model(saved.model, saved.context.intercept, *saved.context.columns.x,
                                  *saved.context.columns.z, saved.context.columns.response, saved.context.model_state);
-  } catch (const InvalidInput& error) {
+  } catch (const Error& error) {
     throw BadData(fmt::format("{}: {}", source, error.what()));
   }
   const std::vector<std::string> names = loaded.model->parameter_names();

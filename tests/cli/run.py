@@ -308,6 +308,11 @@ class Success(Case):
         self.write("part.csv", "".join(lines[:5]))
         part = self.succeed("predict", "fit.json", "part.csv").splitlines()
         self.assertEqual(part, whole[:5])
+        with open(self.path("fit.json")) as file:
+            fit = json.load(file)
+        fit["model_state"][0] = -1
+        self.write("broken.json", json.dumps(fit))
+        self.refuse(3, "predict", "broken.json", "t.csv", says="broken.json: a stored spline column claims -1 knots")
 
     def test_joined_tables_keep_cells_as_written(self):
         self.make_sample()

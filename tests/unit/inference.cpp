@@ -261,6 +261,16 @@ TEST(Entropic, one_start_does_not_know_of_other_solutions) {
   EXPECT_EQ(found.identifiable.reason, "only one start was tried, so other solutions were not looked for");
 }
 
+TEST(Entropic, says_that_its_search_was_stopped) {
+  FitOptions options;
+  options.method = Method::entropic;
+  options.progress = [](double, double) { return false; };
+  const Fit found = fit(gamma_sample(1000, 2, 0, 1).problem, Linear{}, options);
+  EXPECT_EQ(found.status, Fit::Status::stopped);
+  EXPECT_NE(found.identifiable.verdict, Verdict::identified);
+  EXPECT_EQ(found.identifiable.reason, "the search was stopped before it had looked everywhere");
+}
+
 TEST(Entropic, has_no_standard_errors_where_nothing_is_identified) {
   RandomStream random(4, 0);
   Problem problem;
