@@ -20,7 +20,7 @@ threads() {
   need clang++ "clang libomp-dev"
   ./scripts/build.sh tsan unit_tests property_tests torture
   local log=build/tsan/threads.log
-  OMP_NUM_THREADS=8 OPENBLAS_NUM_THREADS=1 TSAN_OPTIONS=ignore_noninstrumented_modules=1 \
+  OMP_NUM_THREADS=8 OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1 TSAN_OPTIONS=ignore_noninstrumented_modules=1 \
     OMP_TOOL_LIBRARIES=$(llvm-config --libdir)/libarcher.so \
     ctest --preset tsan -L 'unit|property' --timeout 3000 | tee "$log"
   keep threads "$(passed "$log") tests under the thread sanitizer with 8 threads" "no data race"

@@ -149,8 +149,8 @@ TEST(DenseGradient, TheTransportCostIsTheValueMinusItsDerivativeInACommonFactorO
       auto value = [&](double factor) {
         Setting moved = at;
         moved.options.epsilon *= factor;
-        moved.options.rows = scaled(rows, factor);
-        moved.options.columns = scaled(columns, factor);
+        moved.options.rows = scaled(at.options.rows, factor);
+        moved.options.columns = scaled(at.options.columns, factor);
         return moved.objective(moved.cost, Objective::entropic);
       };
       auto central = [&](double h) { return (value(1 + h) - value(1 - h)) / (2 * h); };

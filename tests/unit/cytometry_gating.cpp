@@ -213,6 +213,8 @@ struct Truth {
   const char* gate;
 };
 
+void PrintTo(const Truth& truth, std::ostream* out) { *out << truth.gate << " of " << truth.file; }
+
 class GatingTruth : public ::testing::TestWithParam<Truth> {};
 
 TEST_P(GatingTruth, every_event_is_where_the_published_result_has_it) {

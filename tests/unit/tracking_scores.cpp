@@ -172,7 +172,9 @@ TEST(Scores, agree_with_motmetrics_and_trackeval_on_every_sequence) {
   if (!fs::exists(videos)) GTEST_SKIP() << "no ../shared/data/mot";
   const auto oracle = nlohmann::json::parse(std::ifstream(fs::path(UNSHUFFLE_TEST_DATA) / "tracking_scores.json"));
   ASSERT_GE(oracle.size(), 11U);
-  for (const auto& [name, expected] : oracle.items()) {
+  for (const auto& sequence : oracle.items()) {
+    const std::string& name = sequence.key();
+    const nlohmann::json& expected = sequence.value();
     SCOPED_TRACE(name);
     const Detections video = read_detections((videos / name).string());
     const Labels truth = read_labels((videos / name / "gt" / "gt.txt").string(), video.info.length);
