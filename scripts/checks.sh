@@ -34,9 +34,11 @@ valgrind_memcheck() {
   local check=(valgrind --quiet --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite)
   export OMP_NUM_THREADS=2 OPENBLAS_NUM_THREADS=1 OPENBLAS_CORETYPE=Haswell
   # Whole fits take hours under valgrind; what they are made of is here.
+  local runs='*Table*:*Npy*:*Json*:*Fcs*:*Gating*:*Assign*:*Model*:*Problem*:*OutputFile*:*Transport*:*Line*:*Tracking*'
+  runs+=':*Scores*:*Motion*:*Ransac*:*Prediction*:*Summary*:*Batch*:*Coordinates*'
+  local takes_minutes='*large_files*:*AStartFromTheLast*:*agree_with_motmetrics*:*LargeAgainstMemory*:*intervals_hold_new*'
   "${check[@]}" build/valgrind/unit_tests --gtest_brief=1 \
-    --gtest_filter='*Table*:*Npy*:*Json*:*Fcs*:*Gating*:*Assign*:*Model*:*Problem*:*OutputFile*:*Transport*:*Line*:*Tracking*:*Scores*:*Motion*'  \
-    | tee build/valgrind/unit.log
+    --gtest_filter="$runs-$takes_minutes" | tee build/valgrind/unit.log
   for parser in "${parsers[@]}"; do
     "${check[@]}" "build/valgrind/replay_$parser" "build/valgrind/corpus/$parser" 300 1
   done

@@ -23,7 +23,7 @@ namespace {
 
 using torch::Tensor;
 
-const std::string weights_file = std::string(UNSHUFFLE_TEST_DATA) + "/siamese.pt";
+const std::string weights_file = UNSHUFFLE_TEST_DATA "/siamese.pt";
 const Channels narrow{2, 4, 6, 6, 4, 4};
 
 /// What make_siamese.py shows to its network.
@@ -72,7 +72,7 @@ TEST(SiamRpn, the_published_width_has_the_published_number_of_parameters) {
 }
 
 TEST(SiamRpn, answers_as_python_torch_does_with_the_weights_python_torch_saved) {
-  const auto oracle = nlohmann::json::parse(std::ifstream(std::string(UNSHUFFLE_TEST_DATA) + "/siamese.json"));
+  const auto oracle = nlohmann::json::parse(std::ifstream(UNSHUFFLE_TEST_DATA "/siamese.json"));
   const torch::NoGradGuard no_gradient;
   const Sight sight = wave_sight();
   const Proposals proposals = oracle_network()->forward(tensor_of(*sight.target), tensor_of(sight.search));

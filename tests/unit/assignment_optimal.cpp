@@ -68,7 +68,7 @@ TEST(Assignment, equals_the_best_permutation_for_every_small_shape) {
 }
 
 TEST(Assignment, agrees_with_scipy_on_stored_problems) {
-  std::ifstream file(std::string(UNSHUFFLE_TEST_DATA) + "/assignment.txt");
+  std::ifstream file(UNSHUFFLE_TEST_DATA "/assignment.txt");
   ASSERT_TRUE(file) << "tests/data/assignment.txt is missing";
   int cases = 0;
   file >> cases;

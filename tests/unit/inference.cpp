@@ -415,7 +415,7 @@ TEST(GaussianColumns, are_told_from_others) {
 
 const nlohmann::json& mixture_oracle() {
   static const nlohmann::json parsed = [] {
-    std::ifstream file(std::string(UNSHUFFLE_TEST_DATA) + "/mixture.json");
+    std::ifstream file(UNSHUFFLE_TEST_DATA "/mixture.json");
     return nlohmann::json::parse(file);
   }();
   return parsed;

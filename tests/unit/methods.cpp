@@ -27,7 +27,7 @@ namespace {
 
 const nlohmann::json& oracle() {
   static const nlohmann::json parsed = [] {
-    std::ifstream file(std::string(UNSHUFFLE_TEST_DATA) + "/methods.json");
+    std::ifstream file(UNSHUFFLE_TEST_DATA "/methods.json");
     return nlohmann::json::parse(file);
   }();
   return parsed;
