@@ -167,7 +167,7 @@ def mixture(arguments):
     for features, shares in ((5, (0.1, 0.3, 0.5, 0.7)), (20, (0.1, 0.3, 0.5))):
         for share in shares:
             design = Design(["sensing", "--n", str(arguments.n or 1000), "--dim-z", str(features), "--snr", "100",
-                             "--mean", "1", "--shuffle", str(share)], ["--method", "mixture", "--hint", "rows"])
+                             "--mean", "1", "--shuffle", str(share)], ["--hint", "rows"])
             draws = list(design.draws(arguments))
             mean = sum(d.error for d in draws) / sum(d.truth["oracle_test_error"] for d in draws)
             print(f"{features} features, {share:.0%} shuffled: mean test error {mean:.4f} × oracle, worst "
@@ -191,7 +191,7 @@ def exchange(arguments):
 
 def hinted(arguments):
     return Design(["sensing", "--n", str(arguments.n or 500), "--snr", "100", "--mean", "1", "--shuffle", "0.5"],
-                  ["--method", "mixture", "--hint", "rows"])
+                  ["--hint", "rows"])
 
 
 def grouped(arguments):

@@ -64,9 +64,9 @@ Matrix spread_of_refits(const FitOptions& options, const std::function<Vector(in
   return all.transpose() * all / std::max(1.0, double(samples - 1));
 }
 
-std::string bootstrap_note(const FitOptions& options, const Matrix& covariance) {
+std::string bootstrap_note(const FitOptions& options, const Matrix& covariance, std::string_view of_what) {
   if (covariance.size() == 0) return "not estimated: the fit was stopped";
-  return fmt::format("from {} samples of the fitted model", options.bootstrap);
+  return fmt::format("from {} samples of {}", options.bootstrap, of_what);
 }
 
 RandomStream bootstrap_stream(std::uint64_t seed, int k) { return {seed, (1ULL << 48U) + std::uint64_t(k)}; }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "fit/linked.hpp"
 #include "fit/random.hpp"
@@ -23,7 +24,8 @@ namespace unshuffle {
 [[nodiscard]] Matrix spread_of_refits(const FitOptions& options, const std::function<Vector(int)>& refit);
 
 /// What to say of what spread_of_refits() gave, or did not.
-[[nodiscard]] std::string bootstrap_note(const FitOptions& options, const Matrix& covariance);
+[[nodiscard]] std::string bootstrap_note(const FitOptions& options, const Matrix& covariance,
+                                         std::string_view of_what = "the fitted model");
 
 /// The random numbers of sample k.
 [[nodiscard]] RandomStream bootstrap_stream(std::uint64_t seed, int k);

@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 
+#include "inference/chi_squared.hpp"
 #include "inference/distance.hpp"
 #include "transport/gram.hpp"
 #include "unshuffle/report/json.hpp"
@@ -23,18 +24,12 @@ constexpr double competing =
 constexpr double noticeable =
     0.25;  // the same in sd of the noise, from which it adds noticeably to errors of prediction
 constexpr double loose_error = 0.1;  // standard error of predictions, in sd of y, beyond which w is loosely known
-constexpr double level = 1e-4;       // of the symmetry tests
+constexpr double level = 1e-4;       // of tests that overturn an answer
+constexpr double doubtful = 1e-2;    // chance beyond which there is nothing to tell
 
 /// Free parameters fit some rows by chance: each may gain a few nats (Schwarz 1978).
 double gained_by_chance(Index parameters, Index rows) {
   return 0.5 * static_cast<double>(parameters) * std::log(static_cast<double>(rows));
-}
-
-/// P(χ²_k > x) by Wilson & Hilferty (1931).
-double chi_squared_tail(double x, double k) {
-  const double a = 2 / (9 * k);
-  const double normal = (std::cbrt(x / k) - (1 - a)) / std::sqrt(a);
-  return 0.5 * std::erfc(normal / std::sqrt(2.0));
 }
 
 // Two predictions s and s' of the same rows have the same distribution when their characteristic functions agree. The
@@ -278,19 +273,40 @@ Identifiability judge(const SearchResult& found, const std::vector<Symmetry>& sy
   return made;
 }
 
-Identifiability judge(const MixtureFit& fit, const CandidateLinks& links, const Model& bound) {
+bool contradicts(double agreement) { return agreement < level; }
+
+namespace {
+
+/// Root mean square standard error of predictions for linked rows, in standard deviations of y.
+double prediction_error(const LinkedRows& rows, const Model& bound, const Vector& w, const Matrix& covariance) {
+  const double spread = (rows.y.rowwise() - rows.y.colwise().mean()).norm();
+  const Matrix jacobian = linked_jacobian(bound, rows, w);
+  return std::sqrt((jacobian * covariance).cwiseProduct(jacobian).sum()) / spread;
+}
+
+constexpr const char* not_the_order =
+    "leave the hint out (--hint none), or give known pairs (--known) or groups (--group)";
+
+}  // namespace
+
+Identifiability judge(const MixtureFit& fit, const CandidateLinks& links, const Model& bound, double agreement) {
   Identifiability made;
   const auto rows = static_cast<double>(links.rows.size());
-  const double spread = (links.rows.y.rowwise() - links.rows.y.colwise().mean()).norm() / std::sqrt(rows);
-  const Matrix jacobian = linked_jacobian(bound, links.rows, fit.parameters);
-  const double error = std::sqrt((jacobian * fit.covariance).cwiseProduct(jacobian).sum() / rows) / spread;
+  const double error = prediction_error(links.rows, bound, fit.parameters, fit.covariance);
   const double linked = fit.link_probability.sum();
   const double chance = decided_gap + 2 * gained_by_chance(fit.parameters.size(), links.rows.size());
   const std::string share = fmt::format("about {:.0f} of {:.0f} rows are linked in the order given", linked, rows);
   if (!(fit.gain > chance)) {
     made.verdict = Verdict::not_identifiable;
     made.reason = fmt::format("the row order explains the response no better than chance ({:.1f} nats)", fit.gain);
-    made.advice = "leave the hint out (--hint none), or give known pairs (--known) or groups (--group)";
+    made.advice = not_the_order;
+  } else if (contradicts(agreement)) {
+    made.verdict = Verdict::weakly_identified;
+    made.reason = fmt::format(
+        "regression on all rows contradicts the {:.0f} of {:.0f} that are taken to be linked rightly (p = {:.1g}), so "
+        "the model is too simple, or the noise is not normal",
+        linked, rows, agreement);
+    made.advice = "try --method adjusted, which needs neither, or a model that bends (--model spline:5)";
   } else if (error > loose_error || linked < 2.0 * double(fit.parameters.size())) {
     made.verdict = Verdict::weakly_identified;
     made.reason = fmt::format("{}, which leaves predictions uncertain by {:.0f} % of the spread of the response", share,
@@ -299,6 +315,35 @@ Identifiability judge(const MixtureFit& fit, const CandidateLinks& links, const 
   } else {
     made.verdict = Verdict::identified;
     made.reason = fmt::format("{}; they stand out by {:.0f} nats", share, fit.gain);
+  }
+  return made;
+}
+
+Identifiability judge(const AdjustedFit& fit, const CandidateLinks& links, const Model& bound) {
+  Identifiability made;
+  const double right = 1 - fit.mismatch.rate, error_of_right = std::sqrt(fit.mismatch.variance);
+  const double error = prediction_error(links.rows, bound, fit.parameters, fit.covariance);
+  const std::string share =
+      fmt::format("at least {:.0f} % (± {:.0f}) of the rows are linked rightly in the order given", 100 * right,
+                  100 * normal_quantile * error_of_right);
+  const double chance = significance_of_order(bound, links);
+  if (links.known == 0 && !(chance < doubtful)) {
+    made.verdict = Verdict::not_identifiable;
+    made.reason = fmt::format("the row order explains the response no better than chance (p = {:.2g})", chance);
+    made.advice = not_the_order;
+  } else if (links.known == 0 && !(chance < level)) {
+    made.verdict = Verdict::weakly_identified;
+    made.reason = fmt::format("the row order explains the response little better than chance (p = {:.2g})", chance);
+    made.advice = not_the_order;
+  } else if (error > loose_error) {
+    made.verdict = Verdict::weakly_identified;
+    made.reason = fmt::format("{}, which leaves predictions uncertain by {:.0f} % of the spread of the response", share,
+                              100 * error);
+    made.advice = "add known pairs (--known), or use fewer features";
+  } else {
+    made.verdict = Verdict::identified;
+    made.reason =
+        fmt::format("{}; predictions are known to {:.0f} % of the spread of the response", share, 100 * error);
   }
   return made;
 }

@@ -6,6 +6,7 @@
 
 #include "inference/mixture.hpp"
 #include "inference/search.hpp"
+#include "inference/wrong_links.hpp"
 #include "unshuffle/fit/fit.hpp"
 
 namespace unshuffle {
@@ -29,7 +30,12 @@ struct Symmetry {
 [[nodiscard]] Identifiability judge(const SearchResult& found, const std::vector<Symmetry>& symmetries,
                                     const Problem& problem, const Model& bound, const Matrix& covariance);
 
-/// Of rows whose order is a hint.
-[[nodiscard]] Identifiability judge(const MixtureFit& fit, const CandidateLinks& links, const Model& bound);
+/// Of rows whose order is a hint; `agreement` is that with regression on all of them.
+[[nodiscard]] Identifiability judge(const MixtureFit& fit, const CandidateLinks& links, const Model& bound,
+                                    double agreement);
+[[nodiscard]] Identifiability judge(const AdjustedFit& fit, const CandidateLinks& links, const Model& bound);
+
+/// Whether that agreement is too little to believe the links that the likelihood takes to be right.
+[[nodiscard]] bool contradicts(double agreement);
 
 }  // namespace unshuffle

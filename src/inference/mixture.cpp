@@ -8,6 +8,7 @@
 #include "fit/ransac.hpp"
 #include "inference/kernel_density.hpp"
 #include "inference/mixture_sums.hpp"
+#include "inference/wrong_links.hpp"
 
 namespace unshuffle {
 
@@ -16,7 +17,7 @@ namespace unshuffle {
 // that x does not explain, by a kernel estimate (Slawski, Diao & Ben-David 2021 take the marginal of y, which is this
 // without x). With r_i = y_i - f_i and φ the normal density,
 //   E:  π_i = (1-α) φ_σ(r_i) / ((1-α) φ_σ(r_i) + α q_i)
-//   M:  w by least squares with weights π,   σ² = Σ π|r|² / (o Σπ),   α = 1 - mean π.
+//   M:  w by least squares with weights π,   σ² = Σ π|r|² / (o Σπ),   α = 1 - mean π, at most what is allowed.
 // q is kept during a round of EM and renewed when x has coefficients that moved it.
 namespace {
 
@@ -26,7 +27,7 @@ class Mixture {
       : bound_(bound),
         links_(links),
         options_(options),
-        weights_(links.weights.size() > 0 ? links.weights : Vector::Ones(links.rows.size())),
+        weights_(links.weights_or_one()),
         outputs_(static_cast<double>(links.rows.y.cols())) {
     const Matrix& y = links.rows.y;
     noise_floor_ = 1e-12 * (y.rowwise() - y.colwise().mean()).squaredNorm() / double(y.size()) + 1e-300;
@@ -40,7 +41,7 @@ class Mixture {
     for (Index i = 0; i < r.rows(); ++i) squares[std::size_t(i)] = r.row(i).squaredNorm();
     std::nth_element(squares.begin(), squares.begin() + long(squares.size() / 2), squares.end());
     set_noise_variance(squares[squares.size() / 2] / outputs_);
-    fit_.mismatch_rate = 0.5;
+    set_mismatch_rate(0.5);
     const int rounds = links_.rows.x.cols() > 0 && bound_.additive() != nullptr ? 4 : 1;
     for (int round = 0; round < rounds; ++round) {
       renew_density();
@@ -53,6 +54,10 @@ class Mixture {
  private:
   void set_noise_variance(double estimate) {
     fit_.noise_variance = std::max(noise_floor_, noise_is_known() ? options_.known_noise_variance : estimate);
+  }
+  void set_mismatch_rate(double estimate) {
+    rate_is_given_ = estimate >= options_.largest_rate;
+    fit_.mismatch_rate = std::clamp(std::min(estimate, options_.largest_rate), 1e-9, 1 - 1e-9);
   }
   [[nodiscard]] bool noise_is_known() const { return options_.known_noise_variance > 0; }
 
@@ -80,7 +85,7 @@ class Mixture {
     const Index open = links_.rows.size() - links_.known;
     if (open == 0) return;
     const double right = weights.tail(open).sum() / weights_.tail(open).sum();
-    fit_.mismatch_rate = std::clamp(1 - right, 1e-9, 1 - 1e-9);
+    set_mismatch_rate(1 - right);
   }
 
   void iterate() {
@@ -99,7 +104,8 @@ class Mixture {
     const Matrix r = residuals(bound_, links_.rows, fit_.parameters);
     const MixtureSums sums =
         mixture_sums(at(r), linked_jacobian(bound_, links_.rows, fit_.parameters), expected_, belief());
-    const MixtureCovariance covariance = mixture_covariance(sums, belief(), noise_is_known());
+    const MixtureCovariance covariance =
+        mixture_covariance(sums, belief(), {noise_is_known(), rate_is_given_, options_.rate_variance});
     fit_.model_covariance = covariance.model;
     fit_.covariance = covariance.sandwich;
     fit_.gain = fit_.log_likelihood - weights_.dot(log_other_);
@@ -126,6 +132,7 @@ class Mixture {
   Expectation expected_;
   double outputs_;
   double noise_floor_;
+  bool rate_is_given_ = false;
   MixtureFit fit_;
 };
 
@@ -157,6 +164,16 @@ Vector concentrated(const Model& bound, const LinkedRows& rows, Vector w) {
 
 }  // namespace
 
+// Noise that is not normal, or a model that is too simple, makes right links look wrong to the likelihood.
+void bound_mismatch_rate(const Model& bound, const CandidateLinks& links, const LeastSquares& linked,
+                         MixtureOptions& options) {
+  constexpr double more_links = 2;  // that may contradict by chance in a small table
+  if (!averages_over_partners(bound)) return;
+  const MismatchRate largest = largest_mismatch_rate(bound, links, linked.parameters, options.seed);
+  options.largest_rate = std::min(1.0, largest.rate + more_links * largest.one_link);
+  options.rate_variance = largest.variance;
+}
+
 MixtureFit fit_mixture(const Model& bound, const CandidateLinks& links, const Vector& start,
                        const MixtureOptions& options) {
   return Mixture(bound, links, options).run(start);
@@ -169,7 +186,7 @@ MixtureFit fit_mixture_from_all(const Model& bound, const CandidateLinks& links,
   if (links.known == 0 && links.rows.size() > 2 * sample_rows) {
     std::vector<Index> spaced;
     for (Index k = 0; k < sample_rows; ++k) spaced.push_back(k * links.rows.size() / sample_rows);
-    CandidateLinks sample{subset(links.rows, spaced)};
+    CandidateLinks sample{.rows = subset(links.rows, spaced)};
     if (links.weights.size() > 0) sample.weights = links.weights(spaced);
     const LeastSquares on_sample = least_squares(bound, sample.rows, linked.parameters, sample.weights);
     return fit_mixture(bound, links, fit_mixture_from_all(bound, sample, on_sample, options).parameters, options);

@@ -3,8 +3,7 @@
 
 #include <cstdint>
 
-#include "fit/linked.hpp"
-#include "unshuffle/data/problem.hpp"
+#include "inference/candidate_links.hpp"
 
 namespace unshuffle {
 
@@ -25,15 +24,14 @@ struct MixtureOptions {
   int max_iterations = 500;
   double tolerance = 1e-8;          ///< Relative change of the log-likelihood per row that ends the iteration.
   double known_noise_variance = 0;  ///< 0: estimated.
+  double largest_rate = 1;          ///< α is at most this, whatever the likelihood says;
+  double rate_variance = 0;         ///< how exactly that is known.
   std::uint64_t seed = 0;
 };
 
-/// The candidate links with `known` certain ones in front, and a weight per link (empty: all one).
-struct CandidateLinks {
-  LinkedRows rows;
-  Index known = 0;
-  Vector weights{};
-};
+/// Takes what regression on all links (`linked`) says of how many can be wrong into the options.
+void bound_mismatch_rate(const Model& bound, const CandidateLinks& links, const LeastSquares& linked,
+                         MixtureOptions& options);
 
 /// EM from `start`.
 [[nodiscard]] MixtureFit fit_mixture(const Model& bound, const CandidateLinks& links, const Vector& start,

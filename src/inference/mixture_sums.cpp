@@ -1,10 +1,10 @@
 #include "inference/mixture_sums.hpp"
 
-#include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 
+#include "inference/balanced_inverse.hpp"
 #include "transport/gram.hpp"
 
 namespace unshuffle {
@@ -80,22 +80,34 @@ MixtureSums mixture_sums(const LinkedResiduals& rows, const Matrix& jacobian, co
 // With θ = (w, log σ², logit(1-α)) the complete-data score of a link that is right, less that of one that is not, is d,
 // the observed score is s, and the observed information is by Louis (1982)
 //   I = Σ π D + α(1-α) e eᵀ - π(1-π) d dᵀ,   D = [JᵀJ/σ², Jᵀr/σ²; ·, |r|²/(2σ²)].
-// The sandwich is I⁻¹ (Σ s sᵀ) I⁻¹.
-MixtureCovariance mixture_covariance(const MixtureSums& sums, const LinkBelief& belief, bool noise_is_known) {
-  const Index p = sums.right.size();
+// The sandwich is I⁻¹ (Σ s sᵀ) I⁻¹. What was given is not estimated: its row and column leave I. Where α was given with
+// some error, the others move with it by -I⁻¹ times its column.
+MixtureCovariance mixture_covariance(const MixtureSums& sums, const LinkBelief& belief, const GivenBelief& given) {
+  const Index p = sums.right.size(), noise = p, rate = p + 1;
+  const double doubt_of_link = belief.mismatch_rate * (1 - belief.mismatch_rate);  // dα/d(logit α)
   Matrix information = -sums.doubt;
   information.topLeftCorner(p, p) += sums.matrix / belief.noise_variance;
-  information.col(p).head(p) += sums.right / belief.noise_variance;
-  information.row(p).head(p) += sums.right.transpose() / belief.noise_variance;
-  information(p, p) += 0.5 * sums.squares / belief.noise_variance;
-  information(p + 1, p + 1) += sums.open > 0 ? sums.open * belief.mismatch_rate * (1 - belief.mismatch_rate) : 1.0;
-  if (noise_is_known) {
-    information.row(p).setZero();
-    information.col(p).setZero();
-    information(p, p) = 1;
+  information.col(noise).head(p) += sums.right / belief.noise_variance;
+  information.row(noise).head(p) += sums.right.transpose() / belief.noise_variance;
+  information(noise, noise) += 0.5 * sums.squares / belief.noise_variance;
+  information(rate, rate) += sums.open > 0 ? sums.open * doubt_of_link : 1.0;
+  Vector by_rate = given.rate ? Vector(information.col(rate)) : Vector::Zero(p + 2);
+  const auto leave_out = [&](Index k) {
+    information.row(k).setZero();
+    information.col(k).setZero();
+    information(k, k) = 1;
+    by_rate(k) = 0;
+  };
+  if (given.noise) leave_out(noise);
+  if (given.rate) leave_out(rate);
+  const Matrix inverse = balanced_inverse(information);
+  Matrix model = inverse.topLeftCorner(p, p), sandwich = (inverse * sums.scores * inverse).topLeftCorner(p, p);
+  if (given.rate) {
+    const Vector moved = (inverse * by_rate).head(p) / doubt_of_link;
+    model += given.rate_variance * moved * moved.transpose();
+    sandwich += given.rate_variance * moved * moved.transpose();
   }
-  const Matrix inverse = information.completeOrthogonalDecomposition().pseudoInverse();
-  return {inverse.topLeftCorner(p, p), (inverse * sums.scores * inverse).topLeftCorner(p, p)};
+  return {model, sandwich};
 }
 
 }  // namespace unshuffle

@@ -14,6 +14,13 @@ struct LinkBelief {
   double mismatch_rate = 0;   ///< α, of the links that are not known.
 };
 
+/// What of a belief did not come out of the likelihood.
+struct GivenBelief {
+  bool noise = false;
+  bool rate = false;
+  double rate_variance = 0;  ///< Of a given α.
+};
+
 /// Rows at one w; a view.
 struct LinkedResiduals {
   const Matrix& residual;   ///< r, a column per output.
@@ -55,6 +62,6 @@ struct MixtureCovariance {
 };
 
 [[nodiscard]] MixtureCovariance mixture_covariance(const MixtureSums& sums, const LinkBelief& belief,
-                                                   bool noise_is_known);
+                                                   const GivenBelief& given = {});
 
 }  // namespace unshuffle

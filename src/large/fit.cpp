@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <omp.h>
 
-#include <Eigen/QR>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -11,7 +10,9 @@
 #include "fit/descent.hpp"
 #include "fit/options.hpp"
 #include "fit/peak_memory.hpp"
+#include "inference/balanced_inverse.hpp"
 #include "inference/kernel_density.hpp"
+#include "inference/mixture.hpp"
 #include "large/objective.hpp"
 #include "methods/method.hpp"
 #include "unshuffle/error.hpp"
@@ -77,6 +78,8 @@ class FitOfAll {
     // Rows in order tell the links: the sample's fit found a probability for each.
     if (fit_.link_probabilities.size() > 0)
       all_rows_in_order();
+    else if (fit_.chosen == Method::adjusted)
+      keep_sample();
     else
       all_links();
     fit_.responses = static_cast<Index>(tables_.response_rows);
@@ -177,6 +180,12 @@ class FitOfAll {
     return true;
   }
 
+  /// An answer that is adjusted for wrong links is no sum over rows.
+  void keep_sample() {
+    fit_.message =
+        fmt::format("a sample of {} rows of {:.0f}: {}", sample_.responses(), tables_.response_rows, fit_.message);
+  }
+
   [[nodiscard]] MixtureState mixture_start() const {
     Matrix t = sample_.y;
     if (sample_.x.cols() > 0)
@@ -188,6 +197,15 @@ class FitOfAll {
     return state;
   }
 
+  [[nodiscard]] MixtureOptions mixture_limits() const {
+    MixtureOptions limits;
+    limits.seed = options_.seed;
+    const Links in_order = links_in_order(sample_);
+    const CandidateLinks links{.rows = link(sample_, bound_, in_order.responses, in_order.features)};
+    bound_mismatch_rate(bound_, links, least_squares(bound_, links.rows, fit_.parameters), limits);
+    return limits;
+  }
+
   // EM as in inference/mixture.cpp, from the sample's answer, each step a pass over all rows.
   void all_rows_in_order() {
     if (!bound_.linear_in_parameters())
@@ -197,17 +215,21 @@ class FitOfAll {
     constexpr int most_steps = 200;
     constexpr double tolerance = 1e-3;  // nats, over all rows
     MixtureState state = mixture_start();
+    const MixtureOptions limits = mixture_limits();
+    GivenBelief given{options_.known_noise_sd > 0, false, limits.rate_variance};
     Vector w = fit_.parameters;
     MixtureSums sums = passes_.mixture_sums(w, state);
     bool converged = false, stopped = false;
     int steps = 0;
     for (; steps < most_steps && !converged && !stopped; ++steps) {
-      const Vector step = sums.matrix.completeOrthogonalDecomposition().solve(sums.right);
+      const Vector step = balanced_inverse(sums.matrix) * sums.right;
       w += step;
       // Σ π(r - J step)², for a model linear in w.
       const double squares = sums.squares - 2 * step.dot(sums.right) + step.dot(sums.matrix * step);
       if (options_.known_noise_sd == 0) state.noise_variance = squares / sums.links;
-      state.mismatch_rate = std::clamp(1 - sums.links / rows_.response_rows, 1e-9, 1 - 1e-9);
+      const double rate = 1 - sums.links / rows_.response_rows;
+      given.rate = rate >= limits.largest_rate;
+      state.mismatch_rate = std::clamp(std::min(rate, limits.largest_rate), 1e-9, 1 - 1e-9);
       MixtureSums next = passes_.mixture_sums(w, state);
       converged = std::abs(next.log_likelihood - sums.log_likelihood) <= tolerance;
       sums = std::move(next);
@@ -215,7 +237,7 @@ class FitOfAll {
     }
     if (options_.progress) (void)options_.progress(most_steps, most_steps);
     fit_.parameters = w;
-    const MixtureCovariance covariance = mixture_covariance(sums, state, options_.known_noise_sd > 0);
+    const MixtureCovariance covariance = mixture_covariance(sums, state, given);
     if (fit_.identifiable.verdict != Verdict::not_identifiable) fit_.covariance = covariance.sandwich;
     fit_.noise_sd = std::sqrt(state.noise_variance);
     fit_.link_probabilities.resize(0);  // they were the sample's

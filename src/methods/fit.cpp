@@ -129,6 +129,7 @@ Fit assemble(const MethodInput& input, Estimate estimate) {
   made.identifiable = std::move(estimate.identifiable);
   if (made.identifiable.verdict == Verdict::not_identifiable) withhold_errors(made);
   made.choice = std::move(estimate.choice);
+  made.chosen = estimate.chosen.value_or(input.options.method);
   made.link_probabilities = std::move(estimate.link_probabilities);
   made.iterations = estimate.candidates.front().iterations;
   made.evaluations = estimate.evaluations;

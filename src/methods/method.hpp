@@ -1,6 +1,7 @@
 // What every method is given and what it gives back. A new method is one function and one line in registry.cpp.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,8 +29,11 @@ struct Estimate {
   std::string std_error_note = "not estimated: ordinary ones would ignore that the links are unknown";
 
   Identifiability identifiable{};
-  std::string choice{};         ///< As in Fit.
-  Vector link_probabilities{};  ///< As in Fit.
+  std::string choice{};            ///< As in Fit.
+  std::optional<Method> chosen{};  ///< As in Fit; empty: what was asked for.
+  Vector link_probabilities{};     ///< As in Fit.
+
+  bool contradicted = false;  ///< mixture: regression on all rows says otherwise, so that its likelihood does not hold.
 
   bool solves_transport = false;  ///< Its objective is the transport problem's, so the fit converged only if that did.
   double epsilon = 0;             ///< In the unit of the cost; 0: the options' value at the answer.
@@ -61,6 +65,7 @@ Estimate estimate_sinkhorn_gw(const MethodInput& input);
 Estimate estimate_one_step(const MethodInput& input);
 Estimate estimate_auto(const MethodInput& input);
 Estimate estimate_mixture(const MethodInput& input);
+Estimate estimate_adjusted(const MethodInput& input);
 Estimate estimate_entropic(const MethodInput& input);
 
 }  // namespace unshuffle

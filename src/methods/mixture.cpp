@@ -8,21 +8,13 @@
 #include "fit/starts.hpp"
 #include "inference/bootstrap.hpp"
 #include "inference/identifiability.hpp"
+#include "inference/wrong_links.hpp"
 #include "methods/unlinked.hpp"
 #include "unshuffle/error.hpp"
 
 namespace unshuffle {
 
 namespace {
-
-CandidateLinks candidates_of(const Problem& problem, const Model& bound, const Links& links) {
-  CandidateLinks made;
-  const UnlinkedRows rows(problem, bound);
-  made.rows = rows.linked(links);
-  made.weights = rows.weights(links);
-  made.known = static_cast<Index>(problem.known.size());
-  return made;
-}
 
 /// Links are right with the probability the fit found for each; the others point at rows drawn from the same block.
 Links drawn_links(const Problem& problem, const Links& links, const Vector& probability, RandomStream& random) {
@@ -64,7 +56,9 @@ Estimate estimate_mixture(const MethodInput& input) {
   options.seed = input.options.seed;
   options.known_noise_variance = std::pow(input.options.known_noise_sd, 2);
   if (input.options.max_iterations > 0) options.max_iterations = input.options.max_iterations;
+  bound_mismatch_rate(input.bound, candidates, linked, options);
   const MixtureFit fit = fit_mixture_from_all(input.bound, candidates, linked, options);
+  const double agreement = agreement_with_regression(input.bound, candidates, fit.parameters);
 
   Candidate answer;
   answer.start = "rows in order";
@@ -79,7 +73,8 @@ Estimate estimate_mixture(const MethodInput& input) {
   estimate.evaluations = fit.iterations;
   estimate.noise_sd = std::sqrt(fit.noise_variance);
   estimate.epsilon = 2 * fit.noise_variance;
-  estimate.identifiable = judge(fit, candidates, input.bound);
+  estimate.identifiable = judge(fit, candidates, input.bound, agreement);
+  estimate.contradicted = contradicts(agreement);
   estimate.link_probabilities = Vector::Constant(input.problem.responses(), std::nan(""));
   estimate.link_probabilities(links.responses) = fit.link_probability;
   if (input.options.bootstrap > 0) {

@@ -12,6 +12,9 @@ constexpr std::array entries{
                 estimate_auto},
     MethodEntry{{Method::mixture, "mixture", "rows in order are linked rightly or not: estimates which, and how many"},
                 estimate_mixture},
+    MethodEntry{
+        {Method::adjusted, "adjusted", "regression on rows in order, adjusted for the share that is linked wrongly"},
+        estimate_adjusted},
     MethodEntry{{Method::entropic, "entropic",
                  "maximum likelihood over all links, noise estimated, searched from many starts", false, true},
                 estimate_entropic},

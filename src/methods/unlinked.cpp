@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/QR>
 #include <cmath>
 
 #include "fit/starts.hpp"
+#include "inference/balanced_inverse.hpp"
 #include "unshuffle/error.hpp"
 #include "unshuffle/fit/assignment.hpp"
 
@@ -74,6 +74,21 @@ void append(Links& links, const Links& more) {
   links.features.insert(links.features.end(), more.features.begin(), more.features.end());
 }
 
+CandidateLinks candidates_of(const Problem& problem, const Model& bound, const Links& links) {
+  const UnlinkedRows rows(problem, bound);
+  CandidateLinks made;
+  made.rows = rows.linked(links);
+  made.weights = rows.weights(links);
+  made.known = static_cast<Index>(problem.known.size());
+  if (rows.blocks().size() == 1) return made;
+  std::vector<Index> block_of(std::size_t(problem.responses()), 0);
+  for (std::size_t k = 0; k < rows.blocks().size(); ++k) {
+    for (const Index row : rows.blocks()[k].response_rows) block_of[std::size_t(row)] = Index(k);
+  }
+  for (const Index row : links.responses) made.blocks.push_back(block_of[std::size_t(row)]);
+  return made;
+}
+
 Estimate regression_on(const MethodInput& input, const UnlinkedRows& rows, const Links& links,
                        const std::string& start) {
   const Index p = input.bound.parameters();
@@ -94,7 +109,7 @@ Estimate regression_on(const MethodInput& input, const UnlinkedRows& rows, const
   estimate.evaluations = 1;
   const double freedom = double(links.size() * input.problem.outputs() - p);
   if (freedom > 0) estimate.noise_sd = std::sqrt(solved.squares / freedom);
-  const Matrix inverse = solved.matrix.completeOrthogonalDecomposition().pseudoInverse();
+  const Matrix inverse = balanced_inverse(solved.matrix);
   if (freedom > 0) estimate.covariance = estimate.noise_sd * estimate.noise_sd * inverse;
   estimate.std_error_note.clear();
   return estimate;

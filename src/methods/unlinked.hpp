@@ -3,6 +3,7 @@
 
 #include "fit/linked.hpp"
 #include "gradient/costs.hpp"
+#include "inference/candidate_links.hpp"
 #include "methods/method.hpp"
 
 namespace unshuffle {
@@ -37,6 +38,9 @@ class UnlinkedRows {
 };
 
 void append(Links& links, const Links& more);
+
+/// Links in the order given as candidates, the known ones in front.
+[[nodiscard]] CandidateLinks candidates_of(const Problem& problem, const Model& bound, const Links& links);
 
 /// Least squares on given links as a method's whole answer.
 [[nodiscard]] Estimate regression_on(const MethodInput& input, const UnlinkedRows& rows, const Links& links,

@@ -31,6 +31,7 @@ enum class Method {
   automatic,
   mixture,
   entropic,
+  adjusted,
 };
 
 /// How alternating minimisation moves w once rows are matched.
@@ -183,10 +184,11 @@ struct Fit {
   double noise_sd = 0;
   double matched_share = 0;
   Identifiability identifiable;
-  std::string choice;         ///< What `auto` chose and why; empty for methods that were named.
-  Vector link_probabilities;  ///< mixture: that response i belongs to the feature row beside it; NaN: it has none.
-  int iterations = 0;         ///< Outer iterations of the start that won.
-  int evaluations = 0;        ///< Hypergradients over all starts.
+  std::string choice;             ///< What `auto` chose and why; empty for methods that were named.
+  Method chosen = Method::robot;  ///< The method that `auto` chose; else `method` itself.
+  Vector link_probabilities;      ///< mixture: that response i belongs to the feature row beside it; NaN: it has none.
+  int iterations = 0;             ///< Outer iterations of the start that won.
+  int evaluations = 0;            ///< Hypergradients over all starts.
   double seconds = 0;
   double peak_memory_mb = 0;
   std::uint64_t seed = 0;

@@ -1,0 +1,277 @@
+#include "inference/wrong_links.hpp"
+
+#include <Eigen/Eigenvalues>
+#include <Eigen/QR>
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+
+#include "fit/random.hpp"
+#include "inference/balanced_inverse.hpp"
+#include "inference/chi_squared.hpp"
+#include "transport/gram.hpp"
+
+namespace unshuffle {
+
+// Link i is wrong with probability α, and then points at any row of its block. With z̄ the mean of the block's basis
+// rows, in which f is affine, y_i is on average over what the link may point at
+//   E y_i = f̃_i = f(x_i, (1-α) z_i + α z̄).
+// Regression of y on f̃ therefore finds w whatever the noise is, and where the model is too simple, what regression on
+// the right links would find (Lahiri & Larsen 2005; Chambers 2009). It needs α.
+//
+// Let s_i = f(x_i, z_i) - f(x_i, z̄) be what z says of row i, and t_i = y_i - f(x_i, z̄) what there is to say. Pairs
+// (s_i, t_i) are drawn from (1-α) P + α S⊗T, P being the law of right links, so that for any region R
+//   α ≤ (share of rows in R) / (S⊗T)(R),
+// with equality where right links never lie in R. R is the part of all pairs that contradict each other most: with a
+// and b the normal scores of s and t, those with the largest ρ(a²+b²) - 2ab, least likely under a normal copula of
+// correlation ρ. Nothing else is assumed of P, so the bound holds for any noise. S⊗T is sampled by pairing rows
+// at random within blocks.
+namespace {
+
+constexpr double correlation = 0.7;  // ρ; regions for 0.5 to 0.9 give much the same rate
+constexpr std::uint64_t partner_stream = 1ULL << 53U;
+
+/// Share of the pairs at random that make up R. Large enough for a count, and smaller where there are more rows: the
+/// farther out, the fewer right links.
+double region_share(Index rows) { return std::max(0.02, 0.1 * std::min(1.0, std::sqrt(4000.0 / double(rows)))); }
+
+/// The links that are not known, block by block.
+std::vector<std::vector<Index>> open_links_by_block(const CandidateLinks& links) {
+  if (links.blocks.empty()) {
+    std::vector<Index> all(std::size_t(links.open()));
+    std::iota(all.begin(), all.end(), links.known);
+    return {all};
+  }
+  std::vector<std::vector<Index>> members(std::size_t(*std::max_element(links.blocks.begin(), links.blocks.end()) + 1));
+  for (Index i = links.known; i < links.size(); ++i) members[std::size_t(links.blocks[std::size_t(i)])].push_back(i);
+  return members;
+}
+
+/// The rows with a share of every feature row that is not known replaced by its block's mean.
+LinkedRows averaged(const CandidateLinks& links, double share) {
+  LinkedRows made = links.rows;
+  for (const std::vector<Index>& members : open_links_by_block(links)) {
+    if (members.empty()) continue;
+    Eigen::RowVectorXd mean = Eigen::RowVectorXd::Zero(made.z.cols());
+    for (const Index i : members) mean += links.rows.z.row(i);
+    mean /= double(members.size());
+    for (const Index i : members) made.z.row(i) += share * (mean - links.rows.z.row(i));
+  }
+  return made;
+}
+
+/// Each row's normal score; equal values have equal ones. Φ⁻¹ to three digits (Winitzki 2008).
+Vector normal_scores(const Vector& values) {
+  const Index n = values.size();
+  std::vector<Index> order(static_cast<std::size_t>(n));
+  std::iota(order.begin(), order.end(), Index{0});
+  std::sort(order.begin(), order.end(), [&](Index a, Index b) { return values(a) < values(b); });
+  Vector scores(n);
+  for (Index begin = 0, end = 0; begin < n; begin = end) {
+    while (end < n && values(order[std::size_t(end)]) == values(order[std::size_t(begin)])) ++end;
+    const double x = double(begin + end) / double(n) - 1;  // in (-1, 1)
+    constexpr double shape = 0.147;
+    const double tail = std::log1p(-x * x), half = 2 / (std::numbers::pi * shape) + 0.5 * tail;
+    const double score = std::copysign(std::sqrt(2 * (std::sqrt(half * half - tail / shape) - half)), x);
+    for (Index k = begin; k < end; ++k) scores(order[std::size_t(k)]) = score;
+  }
+  return scores;
+}
+
+double contradiction(double a, double b) { return correlation * (a * a + b * b) - 2 * a * b; }
+
+/// Contradictions of rows paired at random within their blocks.
+std::vector<double> at_random(const CandidateLinks& links, const Vector& s, const Vector& t, std::uint64_t seed) {
+  const Index open = links.open();
+  const Index rounds = std::clamp<Index>(200'000 / open, 2, 100);
+  std::vector<double> drawn;
+  drawn.reserve(std::size_t(rounds * open));
+  RandomStream random(seed, partner_stream);
+  for (const std::vector<Index>& members : open_links_by_block(links)) {
+    std::vector<Index> partners = members;
+    for (Index round = 0; round < rounds; ++round) {
+      for (auto k = Index(partners.size()) - 1; k > 0; --k)
+        std::swap(partners[std::size_t(k)], partners[std::size_t(random.below(k + 1))]);
+      for (std::size_t k = 0; k < members.size(); ++k)
+        drawn.push_back(contradiction(s(partners[k] - links.known), t(members[k] - links.known)));
+    }
+  }
+  return drawn;
+}
+
+/// Squares of residuals of wrong links, per row: |t_i - s_j|² on average over the j of a block, where s has mean zero.
+double wrong_squares(const Matrix& s, const Matrix& t) {
+  return (s.squaredNorm() + t.squaredNorm()) / double(s.rows());
+}
+
+}  // namespace
+
+bool averages_over_partners(const Model& bound) { return bound.linear_in_parameters(); }
+
+MismatchRate largest_mismatch_rate(const Model& bound, const CandidateLinks& links, const Vector& w,
+                                   std::uint64_t seed) {
+  MismatchRate made;
+  made.influence = Vector::Zero(links.size());
+  const Index open = links.open();
+  if (open == 0) return made;
+  const LinkedRows mean = averaged(links, 1);
+  const Matrix middle = predict_pairs(bound, mean.x, mean.z, w).bottomRows(open);
+  const Matrix said = predict_pairs(bound, links.rows.x, links.rows.z, w).bottomRows(open) - middle;
+  // Of several responses, the direction that the features say most of.
+  const Eigen::SelfAdjointEigenSolver<Matrix> axes(said.transpose() * said);
+  const Vector axis = axes.eigenvectors().rightCols(1);
+  const Vector s = normal_scores(said * axis), t = normal_scores((links.rows.y.bottomRows(open) - middle) * axis);
+
+  std::vector<double> random = at_random(links, s, t, seed);
+  const double share = region_share(open);
+  const auto edge = random.begin() + long((1 - share) * double(random.size()));
+  std::nth_element(random.begin(), edge, random.end());
+  const double limit = *edge;
+  const double expected =
+      double(std::count_if(random.begin(), random.end(), [&](double d) { return d > limit; })) / double(random.size());
+  if (!(expected > 0)) return made;
+
+  const Vector weights = links.weights_or_one().tail(open);
+  Vector inside(open);
+  for (Index i = 0; i < open; ++i) inside(i) = contradiction(s(i), t(i)) > limit ? 1 : 0;
+  const double counted = weights.dot(inside) / weights.sum();
+  made.rate = std::min(1.0, counted / expected);
+  made.influence.tail(open) = weights.array() * (inside.array() - counted) / (weights.sum() * expected);
+  made.one_link = 1 / (double(open) * expected);
+  // One row might have been inside even where none was; and what is expected was itself counted.
+  made.variance = std::max(made.influence.squaredNorm(), made.one_link * made.one_link) +
+                  made.rate * made.rate / (double(random.size()) * expected);
+  return made;
+}
+
+AdjustedFit fit_adjusted(const Model& bound, const CandidateLinks& links, const LeastSquares& linked,
+                         std::uint64_t seed) {
+  AdjustedFit made;
+  made.mismatch = largest_mismatch_rate(bound, links, linked.parameters, seed);
+  // Wrong links divide by what is left of one, of which the error should not be larger than itself.
+  const double rate = std::min(made.mismatch.rate, std::max(0.0, 1 - std::sqrt(made.mismatch.variance)));
+  const LinkedRows expected = averaged(links, rate), mean = averaged(links, 1);
+  const Vector weights = links.weights_or_one();
+  const LeastSquares solved = least_squares(bound, expected, linked.parameters, weights);
+  made.parameters = solved.parameters;
+
+  // Every link's part in the error of w:  M⁻¹ (Σ_k J̃ᵀr̃ + J̃ᵀs·(its part in the error of α)),   as ∂f̃/∂α = -s.
+  const Index n = links.size(), p = bound.parameters();
+  const Matrix jacobian = linked_jacobian(bound, expected, made.parameters);
+  const Matrix r = residuals(bound, expected, made.parameters);
+  const Matrix middle = predict_pairs(bound, mean.x, mean.z, made.parameters);
+  const Matrix said = predict_pairs(bound, links.rows.x, links.rows.z, made.parameters) - middle;
+  Matrix scores = Matrix::Zero(n, p);
+  Vector by_rate = Vector::Zero(p);
+  for (Index k = 0; k < r.cols(); ++k) {
+    const auto part = jacobian.middleRows(k * n, n);
+    scores.array() += part.array().colwise() * (weights.array() * r.col(k).array());
+    by_rate += part.transpose() * weights.cwiseProduct(said.col(k));
+  }
+  scores.noalias() += made.mismatch.influence * by_rate.transpose();
+  const Matrix inverse = balanced_inverse(solved.matrix);
+  made.covariance = inverse * transport::gram(scores) * inverse;
+
+  // Residuals of the open links are those of right and of wrong ones: E|r|² = (1-α) oσ² + α E|t_i - s_j|².
+  const Index open = links.open();
+  const Matrix all = residuals(bound, links.rows, made.parameters);
+  const double known_squares = all.topRows(links.known).squaredNorm(),
+               open_squares = all.bottomRows(open).squaredNorm();
+  const double wrong =
+      open > 0 ? rate * double(open) * wrong_squares(said.bottomRows(open), (links.rows.y - middle).bottomRows(open))
+               : 0;
+  const double right_rows = double(links.known) + (1 - rate) * double(open);
+  constexpr double smallest_share = 1e-3;  // of the squares; less cannot be told from none
+  made.noise_variance = std::max(known_squares + open_squares - wrong, smallest_share * open_squares) /
+                        (right_rows * double(links.rows.y.cols()));
+  return made;
+}
+
+// Where w is right, E y_i = f(x_i, z̄) + c s_i with c = 1-α, so that Jᵀ(y - f(x, z̄) - c s) is zero on average, for
+// one c; without any right link it is for c = 0. Regression's own errors Σ J r, r its residuals, are the yardstick: an
+// estimate that knows more than regression differs from it by less (Hausman 1978).
+namespace {
+
+using Solver = Eigen::CompleteOrthogonalDecomposition<Matrix>;
+
+/// Of a sum of products with ones on its diagonal; directions that are only rounding do not count.
+Solver solver_of(const Matrix& matrix) {
+  Solver made;
+  made.setThreshold(1e-10);
+  made.compute(matrix);
+  return made;
+}
+
+class Moments {
+ public:
+  Moments(const Model& bound, const CandidateLinks& links, const Vector& w)
+      : bound_(bound), links_(links), mean_(averaged(links, 1)), jacobian_(linked_jacobian(bound, links.rows, w)) {
+    const LeastSquares all = least_squares(bound, links.rows, w, links.weights);
+    const Matrix left = residuals(bound, links.rows, all.parameters);
+    Matrix errors = Matrix::Zero(links.open(), w.size());
+    for (Index k = 0; k < left.cols(); ++k) errors.array() += part(k).array().colwise() * open_column(left, k).array();
+    // In units of these errors columns of any scale count alike.
+    unit_ = errors.colwise().norm().transpose().unaryExpr([](double e) { return e > 0 ? 1 / e : 0.0; });
+    solver_ = solver_of(transport::gram(errors * unit_.asDiagonal()));
+  }
+
+  [[nodiscard]] Index rank() const { return solver_.rank(); }
+
+  /// f(x, z̄; w).
+  [[nodiscard]] Matrix middle(const Vector& w) const { return predict_pairs(bound_, mean_.x, mean_.z, w); }
+  [[nodiscard]] const LinkedRows& mean_rows() const { return mean_; }
+
+  /// Jᵀv over the open links.
+  [[nodiscard]] Vector of(const Matrix& values) const {
+    Vector sum = Vector::Zero(unit_.size());
+    for (Index k = 0; k < values.cols(); ++k) sum += part(k).transpose() * open_column(values, k);
+    return unit_.cwiseProduct(sum);
+  }
+  [[nodiscard]] double product(const Vector& a, const Vector& b) const { return a.dot(solver_.solve(b)); }
+
+ private:
+  [[nodiscard]] Eigen::Block<const Matrix> part(Index k) const {
+    return jacobian_.block(k * links_.size() + links_.known, 0, links_.open(), jacobian_.cols());
+  }
+  [[nodiscard]] Vector open_column(const Matrix& values, Index k) const {
+    return links_.weights_or_one().cwiseProduct(values.col(k)).tail(links_.open());
+  }
+
+  const Model& bound_;
+  const CandidateLinks& links_;
+  LinkedRows mean_;
+  Matrix jacobian_;
+  Vector unit_;
+  Solver solver_;
+};
+
+}  // namespace
+
+double agreement_with_regression(const Model& bound, const CandidateLinks& links, const Vector& w) {
+  if (!averages_over_partners(bound) || links.open() == 0) return 1;
+  const Moments moments(bound, links, w);
+  const Matrix middle = moments.middle(w);
+  const Vector moved = moments.of(links.rows.y - middle);
+  const Vector per_share = moments.of(predict_pairs(bound, links.rows.x, links.rows.z, w) - middle);
+  const double curvature = moments.product(per_share, per_share);
+  const Index freedom = moments.rank() - 1;
+  if (freedom < 1 || !(curvature > 0)) return 1;
+  const double right = std::clamp(moments.product(per_share, moved) / curvature, 0.0, 1.0);
+  const Vector rest = moved - right * per_share;
+  return chi_squared_tail(std::max(0.0, moments.product(rest, rest)), double(freedom));
+}
+
+double significance_of_order(const Model& bound, const CandidateLinks& links) {
+  if (links.open() == 0) return 1;
+  const Moments moments(bound, links, Vector::Zero(bound.parameters()));
+  const LeastSquares without =
+      least_squares(bound, moments.mean_rows(), Vector::Zero(bound.parameters()), links.weights);
+  const Vector moved = moments.of(links.rows.y - moments.middle(without.parameters));
+  const Vector scale = without.matrix.diagonal().unaryExpr([](double d) { return d > 0 ? 1 / std::sqrt(d) : 0.0; });
+  const Index freedom = moments.rank() - solver_of(scale.asDiagonal() * without.matrix * scale.asDiagonal()).rank();
+  if (freedom < 1) return 1;
+  return chi_squared_tail(std::max(0.0, moments.product(moved, moved)), double(freedom));
+}
+
+}  // namespace unshuffle
