@@ -1,7 +1,9 @@
 #include "inference/calibration.hpp"
 
 #include <Eigen/Cholesky>
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "in_parallel.hpp"
 #include "inference/bootstrap.hpp"
@@ -21,18 +23,44 @@ constexpr int samples = 48;
 constexpr int rounds = 2;
 constexpr std::uint64_t calibration_streams = 1ULL << 49U;
 
-/// One drawn gradient per column.
-Matrix drawn_gradients(const Problem& problem, const Model& bound, const LikelihoodOptions& options, const Optimum& at,
-                       std::uint64_t seed) {
-  Matrix gradients(at.parameters.size() + 1, samples);
+/// Evenly spaced values of the sorted responses, all of them where they are few.
+Vector quantiles_of(const Matrix& y) {
+  constexpr Index most = 1000;
+  std::vector<double> sorted(y.data(), y.data() + y.rows());
+  std::sort(sorted.begin(), sorted.end());
+  const Index count = std::min(most, y.rows());
+  return Vector::NullaryExpr(count, [&](Index k) { return sorted[std::size_t((2 * k + 1) * y.rows() / (2 * count))]; });
+}
+
+/// A sample of the model per column.
+struct Drawn {
+  Matrix gradients;
+  Matrix quantiles;  ///< Of the responses.
+};
+
+Drawn drawn_samples(const Problem& problem, const Model& bound, const LikelihoodOptions& options, const Optimum& at,
+                    std::uint64_t seed) {
+  Drawn made{Matrix(at.parameters.size() + 1, samples), Matrix(quantiles_of(problem.y).size(), samples)};
   in_parallel(samples, [&](std::size_t k) {
     // The same numbers in every round, so that rounds differ by θ only.
     RandomStream random(seed, calibration_streams + k);
     const Links links = random_links(problem, random);
     const Problem drawn = drawn_from(problem, bound, at.parameters, std::sqrt(at.epsilon / 2), links, random);
-    gradients.col(Index(k)) = LinkLikelihood(drawn, bound, options).at(at.theta(), false).gradient;
+    made.gradients.col(Index(k)) = LinkLikelihood(drawn, bound, options).at(at.theta(), false).gradient;
+    made.quantiles.col(Index(k)) = quantiles_of(drawn.y);
   });
-  return gradients;
+  return made;
+}
+
+// The squared distance between the quantiles of the responses and their mean over samples of the model, on a
+// logarithmic scale, against that of each sample.
+double misfit_of(const Vector& observed, const Matrix& drawn) {
+  const Vector mean = drawn.rowwise().mean();
+  const auto log_distance = [&](const auto& quantiles) { return std::log((quantiles - mean).squaredNorm()); };
+  const Vector of_samples = Vector::NullaryExpr(drawn.cols(), [&](Index k) { return log_distance(drawn.col(k)); });
+  const double middle = of_samples.mean();
+  const double spread = std::sqrt((of_samples.array() - middle).square().sum() / double(drawn.cols() - 1));
+  return spread > 0 ? (log_distance(observed) - middle) / spread : 0;
 }
 
 Matrix sandwich(const Matrix& information, const Matrix& gradients) {
@@ -51,17 +79,18 @@ Calibrated calibrated(const Problem& problem, const Model& bound, const Likeliho
                       std::uint64_t seed) {
   Calibrated made{from, {}, {}};
   LinkLikelihood likelihood(problem, bound, options);
-  Matrix gradients;
+  Drawn drawn;
   for (int round = 0; round < rounds; ++round) {
-    gradients = drawn_gradients(problem, bound, options, made.optimum, seed);
-    made.tilt = gradients.rowwise().mean();
+    drawn = drawn_samples(problem, bound, options, made.optimum, seed);
+    made.tilt = drawn.gradients.rowwise().mean();
     likelihood.set_tilt(made.tilt);
     const Optimum next =
         most_likely_near(likelihood, problem, bound, made.optimum.parameters, made.optimum.epsilon, 30);
     if (!next.parameters.allFinite()) break;
     made.optimum = next;
   }
-  made.covariance = sandwich(likelihood.information(made.optimum.theta()), gradients);
+  made.covariance = sandwich(likelihood.information(made.optimum.theta()), drawn.gradients);
+  made.misfit = misfit_of(quantiles_of(problem.y), drawn.quantiles);
   made.optimum.nats = from.nats;
   return made;
 }

@@ -25,6 +25,7 @@ constexpr double noticeable =
     0.25;  // the same in sd of the noise, from which it adds noticeably to errors of prediction
 constexpr double loose_error = 0.1;  // standard error of predictions, in sd of y, beyond which w is loosely known
 constexpr double level = 1e-4;       // of tests that overturn an answer
+constexpr double refuted = 4;        // standard deviations of the misfit beyond which a distribution is another
 constexpr double doubtful = 1e-2;    // chance beyond which there is nothing to tell
 
 /// Free parameters fit some rows by chance: each may gain a few nats (Schwarz 1978).
@@ -186,7 +187,8 @@ std::vector<Index> gaussian_columns(const Matrix& z) {
 }
 
 Identifiability judge(const SearchResult& found, const std::vector<Symmetry>& symmetries, const Problem& problem,
-                      const Model& bound, const Matrix& covariance) {
+                      const Model& bound, const Calibrated& answer) {
+  const Matrix& covariance = answer.covariance;
   Identifiability made;
   const Optimum& best = found.optima.front().optimum;
   const PredictiveDistance distance(problem, bound);
@@ -236,6 +238,14 @@ Identifiability judge(const SearchResult& found, const std::vector<Symmetry>& sy
         "coefficients can be so by chance",
         found.starts, found.optima.size(), gap, best.parameters.size());
     made.advice = fmt::format("try more starts (--starts), or {}", side_information);
+  } else if (blind && answer.misfit > refuted) {
+    made.verdict = Verdict::not_identifiable;
+    made.reason = fmt::format(
+        "the responses are not distributed like predictions plus normal noise ({:.0f} standard deviations off), so the "
+        "model is too simple or the noise is not normal, and without links nothing else can tell",
+        answer.misfit);
+    made.advice =
+        fmt::format("try a model that bends (--model spline:5), another scale of the response, or {}", side_information);
   } else if (found.stopped) {
     made.verdict = Verdict::weakly_identified;
     made.reason = "the search was stopped before it had looked everywhere";

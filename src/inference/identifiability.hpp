@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "inference/calibration.hpp"
 #include "inference/mixture.hpp"
 #include "inference/search.hpp"
 #include "inference/wrong_links.hpp"
@@ -26,9 +27,9 @@ struct Symmetry {
 /// be rotated into each other.
 [[nodiscard]] std::vector<Index> gaussian_columns(const Matrix& z);
 
-/// Of a search. `covariance` is that of the parameters, empty when the likelihood is not curved at the answer.
+/// Of a search and its calibrated answer, whose covariance is empty when the likelihood is not curved there.
 [[nodiscard]] Identifiability judge(const SearchResult& found, const std::vector<Symmetry>& symmetries,
-                                    const Problem& problem, const Model& bound, const Matrix& covariance);
+                                    const Problem& problem, const Model& bound, const Calibrated& answer);
 
 /// Of rows whose order is a hint; `agreement` is that with regression on all of them.
 [[nodiscard]] Identifiability judge(const MixtureFit& fit, const CandidateLinks& links, const Model& bound,

@@ -112,7 +112,7 @@ Estimate estimate_entropic(const MethodInput& input) {
   estimate.stopped = found.stopped;
   estimate.noise_sd = std::sqrt(best.epsilon / 2);
   estimate.epsilon = best.epsilon;
-  estimate.identifiable = judge(found, symmetries, input.problem, input.bound, answer.covariance);
+  estimate.identifiable = judge(found, symmetries, input.problem, input.bound, answer);
   if (estimate.identifiable.verdict != Verdict::not_identifiable) set_errors(input, answer, sorted, estimate);
   return estimate;
 }

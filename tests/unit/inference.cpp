@@ -13,6 +13,7 @@
 
 #include "fit/link_posterior.hpp"
 #include "fit/random.hpp"
+#include "inference/calibration.hpp"
 #include "inference/identifiability.hpp"
 #include "inference/kernel_density.hpp"
 #include "inference/likelihood.hpp"
@@ -396,14 +397,36 @@ TEST(Verdict, an_optimum_found_once_must_be_further_ahead_than_many_coefficients
     one.optimum = {Vector::Constant(p, nats), 0.1, nats, true, 1, ""};
     found.optima.push_back(one);
   }
-  const Matrix covariance = 1e-9 * Matrix::Identity(p, p);
-  const auto verdict = [&] { return judge(found, {}, problem, *bound, covariance).verdict; };
+  Calibrated answer{found.optima.front().optimum, {}, 1e-9 * Matrix::Identity(p, p)};
+  const auto verdict = [&] { return judge(found, {}, problem, *bound, answer).verdict; };
   EXPECT_EQ(verdict(), Verdict::not_identifiable);  // 22 coefficients gain 45 nats by chance
   found.optima.back().optimum.nats = 60;
   EXPECT_EQ(verdict(), Verdict::identified);
   found.optima.back().optimum.nats = 29;
   found.optima.front().hits = 2;
   EXPECT_EQ(verdict(), Verdict::identified);
+  answer.misfit = 10;
+  EXPECT_EQ(verdict(), Verdict::not_identifiable);
+}
+
+TEST(Misfit, is_small_for_the_model_and_large_for_responses_of_another_shape) {
+  const auto misfit_of = [](Problem problem, const Vector& w) {
+    problem = completed(std::move(problem));
+    const auto bound = Linear{false}.bound_to(problem);
+    LinkLikelihood likelihood(problem, *bound, {});
+    const Optimum near = most_likely_near(likelihood, problem, *bound, w, 0.2, 60);
+    return calibrated(problem, *bound, {}, near, 0).misfit;
+  };
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    RandomStream random(seed, 0);
+    Problem problem;
+    problem.z = Matrix::NullaryExpr(400, 2, [&] { return -std::log(random.uniform()); });
+    const Vector w = Vector::LinSpaced(2, 1, 2);
+    problem.y = problem.z * w + Matrix::NullaryExpr(400, 1, [&] { return 0.3 * random.normal(); });
+    EXPECT_LT(misfit_of(problem, w), 4) << seed;
+    problem.y = problem.y.array().square();
+    EXPECT_GT(misfit_of(problem, w), 4) << seed;
+  }
 }
 
 TEST(GaussianColumns, are_told_from_others) {
