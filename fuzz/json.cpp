@@ -15,8 +15,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const LoadedFit fit = load_fit(content, "fuzzed.json");
     const ColumnChoice& columns = fit.saved.context.columns;
     const Matrix x = Matrix::Ones(1, Index(columns.x->size())), z = Matrix::Ones(1, Index(columns.z->size()));
-    (void)predict_linked(*fit.model, x, z, fit.parameters);
-    if (fit.covariance.size() > 0) (void)predict_with_errors(*fit.model, x, z, fit.parameters, fit.covariance);
+    if (fit.covariance.size() > 0)
+      (void)predict_with_errors(*fit.model, x, z, fit.parameters, fit.covariance);
+    else
+      (void)predict_linked(*fit.model, x, z, fit.parameters);
   });
   read_or_refuse([&] { (void)parameters_from_json(content, "fuzzed.json"); });
   read_or_refuse([&] { (void)tracking::to_json(tracking::model_from_json(content, "fuzzed.json")); });

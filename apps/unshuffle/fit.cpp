@@ -81,8 +81,9 @@ void add_descent_options(CLI::App& app, FitCommand& command) {
 void add_output_options(CLI::App& app, FitCommand& command) {
   app.add_option("--out", command.out, "Write the fit as JSON; predict, match, gradient and --start read it.");
   app.add_option("--pairs", command.pairs, "Write one-to-one pairs as CSV; rows are counted from 0.");
-  command.trace_given = app.add_option("--trace", command.trace,
-                                       "Write every iteration of every start as CSV; not for auto, mixture, entropic.");
+  command.trace_given =
+      app.add_option("--trace", command.trace,
+                     "Write every iteration of every start as CSV; not for auto, mixture, entropic, adjusted.");
   command.links_given = app.add_option(
       "--links", command.links,
       "Write response_row,probability as CSV: how likely each row is linked in the order given (mixture).");
@@ -120,7 +121,8 @@ void require_read(const FitCommand& command, Method method) {
        {command.start_confidence_given, command.optimizer_given, command.epsilon_start_given}) {
     require_meaning(*option, robot, "the robot methods");
   }
-  const bool traced = method != Method::automatic && method != Method::mixture && method != Method::entropic;
+  const bool traced = method != Method::automatic && method != Method::mixture && method != Method::entropic &&
+                      method != Method::adjusted;
   require_meaning(*command.trace_given, traced, "methods that descend from starts, such as --method robot,");
   const bool linked = method == Method::automatic || method == Method::mixture;
   require_meaning(*command.links_given, linked, "--method mixture or auto");
@@ -210,6 +212,10 @@ void write_outputs(const FitCommand& command, const Fit& fit, const FitContext& 
   if (!command.pairs.empty()) write_whole_file(command.pairs, pairs_content);
   if (!command.trace.empty()) write_whole_file(command.trace, trace_csv(fit));
   if (!command.links.empty()) write_whole_file(command.links, links_csv(fit));
+  if (!command.links.empty() && fit.link_probabilities.size() == 0 && !command.tables.quiet) {
+    fmt::print(stderr, "unshuffle: note: {} has no rows: {} gives no probabilities of links in the order given\n",
+               command.links, name_of(fit.chosen));
+  }
   if (!command.report.empty()) write_whole_file(command.report, report);
 }
 

@@ -82,10 +82,11 @@ void add_search_options(CLI::App& app, SearchOptions& options) {
            ->capture_default_str(),
        {Method::automatic, Method::mixture, Method::entropic}});
   options.special.push_back(
-      {app.add_option("--bootstrap", options.bootstrap,
-                      "Standard errors from so many samples of the fitted model; 0: from the likelihood's curvature.")
+      {app.add_option(
+              "--bootstrap", options.bootstrap,
+              "Standard errors from so many samples of the fitted model (adjusted: of the rows); 0: by formula.")
            ->capture_default_str(),
-       {Method::automatic, Method::mixture, Method::entropic}});
+       {Method::automatic, Method::mixture, Method::entropic, Method::adjusted}});
   app.add_option("--seed", options.seed, "Of everything random; same seed, same result.")->capture_default_str();
 }
 

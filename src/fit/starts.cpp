@@ -273,14 +273,13 @@ void add_single_responses(const Problem& problem, const Model& bound, std::uint6
 
 // Rows that are far apart in the features tend to be so in the responses: the pairing of a sample that distorts
 // distances least links rows without any model.
-void add_alignment(const Problem& problem, const Model& bound, std::uint64_t seed, std::vector<Start>& starts) {
+void add_alignment(const Problem& problem, const Model& bound, const FitOptions& options, std::vector<Start>& starts) {
   constexpr Index sample_rows = 500;
-  constexpr double epsilon = 5e-3;
   if (problem.outputs() < 2 || !bound.linear_in_parameters()) return;
   if (blocks_of(problem).size() > 1 || problem.has_prior()) return;
-  RandomStream random(seed, alignment_stream);
+  RandomStream random(options.seed, alignment_stream);
   const Problem sample = draw_batch(problem, sample_rows, random);
-  const Links links = aligned(response_columns(sample), sample.z, epsilon).links;
+  const Links links = aligned(response_columns(sample), sample.z, options.gw_epsilon).links;
   if (links.size() * problem.outputs() < bound.parameters()) return;
   const LinkedRows rows = link(sample, bound, links.responses, links.features);
   starts.push_back({"alignment", least_squares(bound, rows, Vector::Zero(bound.parameters())).parameters, {}, 0});
@@ -305,7 +304,7 @@ std::vector<Start> automatic_starts(const Problem& problem, const Model& bound, 
     add_joint_moments(problem, bound, options.seed, starts);
     add_spectra(problem, bound, starts);
     add_single_responses(problem, bound, options.seed, starts);
-    add_alignment(problem, bound, options.seed, starts);
+    add_alignment(problem, bound, options, starts);
     if (problem.responses() == problem.features()) starts.push_back(least_squares_start(problem, bound, options.seed));
   }
   const int wanted = options.starts > 0 ? options.starts : trusted ? 1 : default_starts;

@@ -244,8 +244,8 @@ Identifiability judge(const SearchResult& found, const std::vector<Symmetry>& sy
         "the responses are not distributed like predictions plus normal noise ({:.0f} standard deviations off), so the "
         "model is too simple or the noise is not normal, and without links nothing else can tell",
         answer.misfit);
-    made.advice =
-        fmt::format("try a model that bends (--model spline:5), another scale of the response, or {}", side_information);
+    made.advice = fmt::format("try a model that bends (--model spline:5), another scale of the response, or {}",
+                              side_information);
   } else if (found.stopped) {
     made.verdict = Verdict::weakly_identified;
     made.reason = "the search was stopped before it had looked everywhere";

@@ -170,6 +170,23 @@ TEST(LargeFit, AgreesWithMemoryAndOverTeams) {
   }
 }
 
+TEST(LargeFit, AdjustsTheSampleWhereRegressionContradictsTheMixture) {
+  RandomStream random(4, 0);
+  Problem problem;
+  problem.z = Matrix::NullaryExpr(2000, 2, [&] { return random.normal(); });
+  problem.y = problem.z.col(0) + Vector(problem.z.col(0).array().exp()) - problem.z.col(1);
+  problem.z.topRows(500).colwise().reverseInPlace();
+  FitOptions options;
+  options.method = Method::automatic;
+  options.row_hint = true;
+  const Fit expected = fit(problem, Linear{}, options);
+  ASSERT_EQ(expected.chosen, Method::adjusted) << expected.choice;
+  Team alone;
+  const Fit found = fit_large(as_tables(problem, 300), Linear{}, options, alone);
+  EXPECT_EQ(found.parameters, expected.parameters);
+  EXPECT_EQ(found.message.rfind("a sample of 2000 rows of 2000: ", 0), 0U) << found.message;
+}
+
 TEST(LargeObjective, ScratchFileGivesTheSameBits) {
   const Problem problem = drawn(300, 400, 1, 5);
   const auto bound = Linear{}.bound_to(problem);

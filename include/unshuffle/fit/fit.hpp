@@ -95,7 +95,8 @@ struct FitOptions {
   Index rs_samples = 200000;    ///< rs: hypotheses tried.
   double rs_threshold = 1e-2;   ///< rs: largest residual of an inlier, in standard deviations of the response.
   int gw_slices = 200;          ///< sliced_gw: directions tried.
-  double gw_epsilon = 5e-3;     ///< sinkhorn_gw: smoothing, relative to the largest linearised cost of the first plan.
+  double gw_epsilon = 5e-3;     ///< sinkhorn_gw and starts by alignment: smoothing, relative to the largest linearised
+                                ///< cost of the first plan.
   int unroll = 200;             ///< robot_unrolled: Sinkhorn iterations that are differentiated through.
 
   double known_noise_sd = 0;  ///< mixture, entropic: the noise's standard deviation; 0: estimated.
