@@ -56,7 +56,7 @@ class Mixture {
     fit_.noise_variance = std::max(noise_floor_, noise_is_known() ? options_.known_noise_variance : estimate);
   }
   void set_mismatch_rate(double estimate) {
-    rate_is_given_ = estimate >= options_.largest_rate;
+    fit_.rate_is_limited = estimate >= options_.largest_rate;
     fit_.mismatch_rate = std::clamp(std::min(estimate, options_.largest_rate), 1e-9, 1 - 1e-9);
   }
   [[nodiscard]] bool noise_is_known() const { return options_.known_noise_variance > 0; }
@@ -105,7 +105,7 @@ class Mixture {
     const MixtureSums sums =
         mixture_sums(at(r), linked_jacobian(bound_, links_.rows, fit_.parameters), expected_, belief());
     const MixtureCovariance covariance =
-        mixture_covariance(sums, belief(), {noise_is_known(), rate_is_given_, options_.rate_variance});
+        mixture_covariance(sums, belief(), {noise_is_known(), fit_.rate_is_limited, options_.rate_variance});
     fit_.model_covariance = covariance.model;
     fit_.covariance = covariance.sandwich;
     fit_.gain = fit_.log_likelihood - weights_.dot(log_other_);
@@ -132,7 +132,6 @@ class Mixture {
   Expectation expected_;
   double outputs_;
   double noise_floor_;
-  bool rate_is_given_ = false;
   MixtureFit fit_;
 };
 
@@ -167,11 +166,15 @@ Vector concentrated(const Model& bound, const LinkedRows& rows, Vector w) {
 // Noise that is not normal, or a model that is too simple, makes right links look wrong to the likelihood.
 void bound_mismatch_rate(const Model& bound, const CandidateLinks& links, const LeastSquares& linked,
                          MixtureOptions& options) {
-  constexpr double more_links = 2;  // that may contradict by chance in a small table
   if (!averages_over_partners(bound)) return;
   const MismatchRate largest = largest_mismatch_rate(bound, links, linked.parameters, options.seed);
-  options.largest_rate = std::min(1.0, largest.rate + more_links * largest.one_link);
+  options.largest_rate = largest.rate;
   options.rate_variance = largest.variance;
+}
+
+bool rate_is_implausible(double rate, const MixtureOptions& options) {
+  constexpr double one_in_twenty = 1.645;  // standard errors
+  return rate > options.largest_rate + one_in_twenty * std::sqrt(options.rate_variance);
 }
 
 MixtureFit fit_mixture(const Model& bound, const CandidateLinks& links, const Vector& start,
@@ -179,8 +182,11 @@ MixtureFit fit_mixture(const Model& bound, const CandidateLinks& links, const Ve
   return Mixture(bound, links, options).run(start);
 }
 
-MixtureFit fit_mixture_from_all(const Model& bound, const CandidateLinks& links, const LeastSquares& linked,
-                                const MixtureOptions& options) {
+namespace {
+
+/// EM from several starts.
+MixtureFit most_likely_mixture(const Model& bound, const CandidateLinks& links, const LeastSquares& linked,
+                               const MixtureOptions& options) {
   constexpr Index few_parameters = 8, sample_rows = 50'000;
   // Which start leads where shows on a sample; all rows are for the answer.
   if (links.known == 0 && links.rows.size() > 2 * sample_rows) {
@@ -189,7 +195,7 @@ MixtureFit fit_mixture_from_all(const Model& bound, const CandidateLinks& links,
     CandidateLinks sample{.rows = subset(links.rows, spaced)};
     if (links.weights.size() > 0) sample.weights = links.weights(spaced);
     const LeastSquares on_sample = least_squares(bound, sample.rows, linked.parameters, sample.weights);
-    return fit_mixture(bound, links, fit_mixture_from_all(bound, sample, on_sample, options).parameters, options);
+    return fit_mixture(bound, links, most_likely_mixture(bound, sample, on_sample, options).parameters, options);
   }
   std::vector<Vector> starts{linked.parameters, concentrated(bound, links.rows, linked.parameters)};
   if (bound.linear_in_parameters()) {
@@ -208,6 +214,17 @@ MixtureFit fit_mixture_from_all(const Model& bound, const CandidateLinks& links,
     if (best.parameters.size() == 0 || tried.log_likelihood > best.log_likelihood) best = std::move(tried);
   }
   return best.converged ? best : fit_mixture(bound, links, best.parameters, options);
+}
+
+}  // namespace
+
+MixtureFit fit_mixture_from_all(const Model& bound, const CandidateLinks& links, const LeastSquares& linked,
+                                const MixtureOptions& options) {
+  MixtureOptions free = options;
+  free.largest_rate = 1;
+  MixtureFit found = most_likely_mixture(bound, links, linked, free);
+  if (rate_is_implausible(found.mismatch_rate, options)) found = most_likely_mixture(bound, links, linked, options);
+  return found;
 }
 
 }  // namespace unshuffle

@@ -217,6 +217,7 @@ class FitOfAll {
     MixtureState state = mixture_start();
     const MixtureOptions limits = mixture_limits();
     GivenBelief given{options_.known_noise_sd > 0, false, limits.rate_variance};
+    double largest_rate = 1;
     Vector w = fit_.parameters;
     MixtureSums sums = passes_.mixture_sums(w, state);
     bool converged = false, stopped = false;
@@ -228,8 +229,9 @@ class FitOfAll {
       const double squares = sums.squares - 2 * step.dot(sums.right) + step.dot(sums.matrix * step);
       if (options_.known_noise_sd == 0) state.noise_variance = squares / sums.links;
       const double rate = 1 - sums.links / rows_.response_rows;
-      given.rate = rate >= limits.largest_rate;
-      state.mismatch_rate = std::clamp(std::min(rate, limits.largest_rate), 1e-9, 1 - 1e-9);
+      if (rate_is_implausible(rate, limits)) largest_rate = limits.largest_rate;
+      given.rate = rate >= largest_rate;
+      state.mismatch_rate = std::clamp(std::min(rate, largest_rate), 1e-9, 1 - 1e-9);
       MixtureSums next = passes_.mixture_sums(w, state);
       converged = std::abs(next.log_likelihood - sums.log_likelihood) <= tolerance;
       sums = std::move(next);

@@ -31,7 +31,8 @@ Links drawn_links(const Problem& problem, const Links& links, const Vector& prob
 }
 
 Matrix bootstrap_covariance(const MethodInput& input, const Links& links, const MixtureFit& fit,
-                            const MixtureOptions& options) {
+                            MixtureOptions options) {
+  if (!fit.rate_is_limited) options.largest_rate = 1;
   return spread_of_refits(input.options, [&](int k) {
     RandomStream random = bootstrap_stream(input.options.seed, k);
     const Links truth = drawn_links(input.problem, links, fit.link_probability, random);
