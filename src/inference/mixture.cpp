@@ -173,8 +173,8 @@ void bound_mismatch_rate(const Model& bound, const CandidateLinks& links, const 
 }
 
 bool rate_is_implausible(double rate, const MixtureOptions& options) {
-  constexpr double one_in_twenty = 1.645;  // standard errors
-  return rate > options.largest_rate + one_in_twenty * std::sqrt(options.rate_variance);
+  constexpr double one_in_a_hundred = 2.326;  // standard errors
+  return rate > options.largest_rate + one_in_a_hundred * std::sqrt(options.rate_variance);
 }
 
 MixtureFit fit_mixture(const Model& bound, const CandidateLinks& links, const Vector& start,

@@ -34,7 +34,7 @@ struct MixtureOptions {
 void bound_mismatch_rate(const Model& bound, const CandidateLinks& links, const LeastSquares& linked,
                          MixtureOptions& options);
 
-/// α is larger than what is allowed by more than chance explains (one time in twenty).
+/// α is larger than what is allowed by more than chance explains (one time in a hundred).
 [[nodiscard]] bool rate_is_implausible(double rate, const MixtureOptions& options);
 
 /// EM from `start`.

@@ -32,10 +32,6 @@ namespace {
 constexpr double correlation = 0.7;  // ρ; regions for 0.5 to 0.9 give much the same rate
 constexpr std::uint64_t partner_stream = 1ULL << 53U;
 
-/// Share of the pairs at random that make up R. Large enough for a count, and smaller where there are more rows: the
-/// farther out, the fewer right links.
-double region_share(Index rows) { return std::max(0.02, 0.1 * std::min(1.0, std::sqrt(4000.0 / double(rows)))); }
-
 /// The links that are not known, block by block.
 std::vector<std::vector<Index>> open_links_by_block(const CandidateLinks& links) {
   if (links.blocks.empty()) {
@@ -124,24 +120,33 @@ MismatchRate largest_mismatch_rate(const Model& bound, const CandidateLinks& lin
   const Vector s = normal_scores(said * axis), t = normal_scores((links.rows.y.bottomRows(open) - middle) * axis);
 
   std::vector<double> random = at_random(links, s, t, seed);
-  const double share = region_share(open);
-  const auto edge = random.begin() + long((1 - share) * double(random.size()));
-  std::nth_element(random.begin(), edge, random.end());
-  const double limit = *edge;
-  const double expected =
-      double(std::count_if(random.begin(), random.end(), [&](double d) { return d > limit; })) / double(random.size());
-  if (!(expected > 0)) return made;
+  std::sort(random.begin(), random.end());
+  Vector observed(open);
+  for (Index i = 0; i < open; ++i) observed(i) = contradiction(s(i), t(i));
+  const Vector weights = links.weights_or_one().tail(open) / links.weights_or_one().tail(open).sum();
 
-  const Vector weights = links.weights_or_one().tail(open);
-  Vector inside(open);
-  for (Index i = 0; i < open; ++i) inside(i) = contradiction(s(i), t(i)) > limit ? 1 : 0;
-  const double counted = weights.dot(inside) / weights.sum();
-  made.rate = std::min(1.0, counted / expected);
-  made.influence.tail(open) = weights.array() * (inside.array() - counted) / (weights.sum() * expected);
-  made.one_link = 1 / (double(open) * expected);
-  // One row might have been inside even where none was; and what is expected was itself counted.
-  made.variance = std::max(made.influence.squaredNorm(), made.one_link * made.one_link) +
-                  made.rate * made.rate / (double(random.size()) * expected);
+  // The smaller R, the fewer right links are in it, and the fewer rows to count. The size that gives the lowest upper
+  // end is taken; errors are those of the rate in the largest, so that a count that is low by chance is not taken for
+  // exact.
+  constexpr double largest = 0.4, smallest = 0.01, fewest_rows = 50, errors = 3;
+  double in_largest = 0, lowest_end = HUGE_VAL;
+  for (double share = largest; share == largest || (share >= smallest && share * double(open) >= fewest_rows);
+       share /= 2) {
+    const double limit = random[std::size_t((1 - share) * double(random.size()))];
+    const auto beyond = double(random.end() - std::upper_bound(random.begin(), random.end(), limit));
+    if (beyond == 0) break;
+    const double expected = beyond / double(random.size());
+    const Vector inside = (observed.array() > limit).cast<double>();
+    const double rate = weights.dot(inside) / expected, one_row = 1 / (double(open) * expected);
+    if (share == largest) in_largest = std::max(rate, one_row);
+    const double variance = in_largest * (weights.squaredNorm() / expected + 1 / beyond);
+    const double end = rate + errors * std::sqrt(variance);
+    if (end >= lowest_end) continue;
+    lowest_end = end;
+    made.rate = std::min(1.0, rate);
+    made.variance = variance;
+    made.influence.tail(open) = weights.cwiseProduct(inside / expected - Vector::Constant(open, rate));
+  }
   return made;
 }
 

@@ -15,8 +15,7 @@ namespace unshuffle {
 struct MismatchRate {
   double rate = 1;
   double variance = 0;
-  double one_link = 1;  ///< What one link more among those that contradict would add.
-  Vector influence;     ///< What each link adds to the error of `rate`.
+  Vector influence;  ///< What each link adds to the error of `rate`.
 };
 
 /// From where the predictions at `w`, least squares on all links, contradict the responses most. For models that
