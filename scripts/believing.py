@@ -194,6 +194,11 @@ def hinted(arguments):
                   ["--hint", "rows"])
 
 
+def adjusted(arguments):
+    return Design(["sensing", "--n", str(arguments.n or 2000), "--snr", "3", "--mean", "1", "--shuffle", "0.4"],
+                  ["--method", "adjusted", "--hint", "rows"])
+
+
 def grouped(arguments):
     return Design(["sensing", "--n", str(arguments.n or 300), "--noise", "0.1", "--dim-z", "3", "--shuffle", "1"], entropic,
                   group_size=5)
@@ -211,6 +216,7 @@ studies = {
     "exchange": search(exchange),
     "mixture": mixture,
     "coverage-hint": coverage(hinted),
+    "coverage-adjusted": coverage(adjusted),
     "coverage-groups": coverage(grouped),
     "coverage-shuffled": coverage(two_gammas),
     "reliability": reliability,

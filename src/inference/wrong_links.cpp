@@ -96,11 +96,6 @@ std::vector<double> at_random(const CandidateLinks& links, const Vector& s, cons
   return drawn;
 }
 
-/// Squares of residuals of wrong links, per row: |t_i - s_j|² on average over the j of a block, where s has mean zero.
-double wrong_squares(const Matrix& s, const Matrix& t) {
-  return (s.squaredNorm() + t.squaredNorm()) / double(s.rows());
-}
-
 }  // namespace
 
 bool averages_over_partners(const Model& bound) { return bound.linear_in_parameters(); }
@@ -110,7 +105,9 @@ MismatchRate largest_mismatch_rate(const Model& bound, const CandidateLinks& lin
   MismatchRate made;
   made.influence = Vector::Zero(links.size());
   const Index open = links.open();
-  if (open == 0) return made;
+  Vector weights = links.weights_or_one().tail(open);
+  if (open == 0 || !(weights.sum() > 0)) return made;
+  weights /= weights.sum();
   const LinkedRows mean = averaged(links, 1);
   const Matrix middle = predict_pairs(bound, mean.x, mean.z, w).bottomRows(open);
   const Matrix said = predict_pairs(bound, links.rows.x, links.rows.z, w).bottomRows(open) - middle;
@@ -123,7 +120,6 @@ MismatchRate largest_mismatch_rate(const Model& bound, const CandidateLinks& lin
   std::sort(random.begin(), random.end());
   Vector observed(open);
   for (Index i = 0; i < open; ++i) observed(i) = contradiction(s(i), t(i));
-  const Vector weights = links.weights_or_one().tail(open) / links.weights_or_one().tail(open).sum();
 
   // The smaller R, the fewer right links are in it, and the fewer rows to count. The size that gives the lowest upper
   // end is taken; errors are those of the rate in the largest, so that a count that is low by chance is not taken for
@@ -150,6 +146,39 @@ MismatchRate largest_mismatch_rate(const Model& bound, const CandidateLinks& lin
   return made;
 }
 
+namespace {
+
+// Every link's part in the error of w is  M⁻¹ (Σ_k J̃ᵀr̃ + J̃ᵀs·(its part in the error of α)),   as ∂f̃/∂α = -s.
+Matrix adjusted_covariance(const Model& bound, const LinkedRows& expected, const LeastSquares& solved,
+                           const Matrix& said, const Vector& weights, const MismatchRate& mismatch) {
+  const Index n = expected.size();
+  const Matrix jacobian = linked_jacobian(bound, expected, solved.parameters);
+  const Matrix r = residuals(bound, expected, solved.parameters);
+  Matrix scores = Matrix::Zero(n, jacobian.cols());
+  Vector by_rate = Vector::Zero(jacobian.cols());
+  for (Index k = 0; k < r.cols(); ++k) {
+    const auto part = jacobian.middleRows(k * n, n);
+    scores.array() += part.array().colwise() * (weights.array() * r.col(k).array());
+    by_rate += part.transpose() * weights.cwiseProduct(said.col(k));
+  }
+  scores.noalias() += mismatch.influence * by_rate.transpose();
+  const Matrix inverse = balanced_inverse(solved.matrix);
+  return inverse * transport::gram(scores) * inverse;
+}
+
+// Residuals of the open links are those of right and of wrong ones: E|r|² = (1-α) oσ² + α E|t_i - s_j|², and as s has
+// mean zero in its block, E|t_i - s_j|² = E|t|² + E|s|².
+double noise_of_right_links(const CandidateLinks& links, const Matrix& r, const Matrix& said, double rate) {
+  constexpr double smallest_share = 1e-3;  // of the squares; less cannot be told from none
+  const Index open = links.open();
+  const Matrix s = said.bottomRows(open), t = s + r.bottomRows(open);
+  const double right_rows = double(links.known) + (1 - rate) * double(open);
+  const double squares = r.squaredNorm() - rate * (s.squaredNorm() + t.squaredNorm());
+  return std::max(squares, smallest_share * r.squaredNorm()) / (right_rows * double(r.cols()));
+}
+
+}  // namespace
+
 AdjustedFit fit_adjusted(const Model& bound, const CandidateLinks& links, const LeastSquares& linked,
                          std::uint64_t seed) {
   AdjustedFit made;
@@ -160,36 +189,10 @@ AdjustedFit fit_adjusted(const Model& bound, const CandidateLinks& links, const 
   const Vector weights = links.weights_or_one();
   const LeastSquares solved = least_squares(bound, expected, linked.parameters, weights);
   made.parameters = solved.parameters;
-
-  // Every link's part in the error of w:  M⁻¹ (Σ_k J̃ᵀr̃ + J̃ᵀs·(its part in the error of α)),   as ∂f̃/∂α = -s.
-  const Index n = links.size(), p = bound.parameters();
-  const Matrix jacobian = linked_jacobian(bound, expected, made.parameters);
-  const Matrix r = residuals(bound, expected, made.parameters);
-  const Matrix middle = predict_pairs(bound, mean.x, mean.z, made.parameters);
-  const Matrix said = predict_pairs(bound, links.rows.x, links.rows.z, made.parameters) - middle;
-  Matrix scores = Matrix::Zero(n, p);
-  Vector by_rate = Vector::Zero(p);
-  for (Index k = 0; k < r.cols(); ++k) {
-    const auto part = jacobian.middleRows(k * n, n);
-    scores.array() += part.array().colwise() * (weights.array() * r.col(k).array());
-    by_rate += part.transpose() * weights.cwiseProduct(said.col(k));
-  }
-  scores.noalias() += made.mismatch.influence * by_rate.transpose();
-  const Matrix inverse = balanced_inverse(solved.matrix);
-  made.covariance = inverse * transport::gram(scores) * inverse;
-
-  // Residuals of the open links are those of right and of wrong ones: E|r|² = (1-α) oσ² + α E|t_i - s_j|².
-  const Index open = links.open();
-  const Matrix all = residuals(bound, links.rows, made.parameters);
-  const double known_squares = all.topRows(links.known).squaredNorm(),
-               open_squares = all.bottomRows(open).squaredNorm();
-  const double wrong =
-      open > 0 ? rate * double(open) * wrong_squares(said.bottomRows(open), (links.rows.y - middle).bottomRows(open))
-               : 0;
-  const double right_rows = double(links.known) + (1 - rate) * double(open);
-  constexpr double smallest_share = 1e-3;  // of the squares; less cannot be told from none
-  made.noise_variance = std::max(known_squares + open_squares - wrong, smallest_share * open_squares) /
-                        (right_rows * double(links.rows.y.cols()));
+  const Matrix r = residuals(bound, links.rows, made.parameters);
+  const Matrix said = residuals(bound, mean, made.parameters) - r;
+  made.covariance = adjusted_covariance(bound, expected, solved, said, weights, made.mismatch);
+  made.noise_variance = noise_of_right_links(links, r, said, rate);
   return made;
 }
 
