@@ -143,6 +143,7 @@ def reliability(arguments):
     """Predicted probabilities of links against how often they are right, by tenths."""
     table = []
     for name, design, links in (("rows in order, mixture", hinted(arguments), "links"),
+                                ("pairs beside rows in order, mixture", hinted(arguments), "pairs"),
                                 ("pairs within groups, entropic", grouped(arguments), "pairs")):
         design.links = links
         tenths = [[] for _ in range(10)]

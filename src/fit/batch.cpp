@@ -14,15 +14,7 @@ void draw_from(const std::vector<Index>& rows, double share, RandomStream& rando
 
 }  // namespace
 
-Problem draw_batch(const Problem& problem, Index rows, RandomStream& random) {
-  const double response_share = std::min(1.0, double(rows) / double(problem.responses()));
-  const double feature_share = std::min(1.0, double(rows) / double(problem.features()));
-  std::vector<Index> responses;
-  std::vector<Index> features;
-  for (const Block& block : blocks_of(problem)) {
-    draw_from(block.response_rows, response_share, random, responses);
-    draw_from(block.feature_rows, feature_share, random, features);
-  }
+Problem some_rows(const Problem& problem, const std::vector<Index>& responses, const std::vector<Index>& features) {
   Problem batch;
   batch.y = problem.y(responses, Eigen::all);
   if (problem.x.cols() > 0) batch.x = problem.x(responses, Eigen::all);
@@ -37,10 +29,9 @@ Problem draw_batch(const Problem& problem, Index rows, RandomStream& random) {
   for (std::size_t k = 0; k < responses.size(); ++k) response_place[std::size_t(responses[k])] = Index(k);
   std::vector<Index> feature_place(std::size_t(problem.features()), -1);
   for (std::size_t k = 0; k < features.size(); ++k) feature_place[std::size_t(features[k])] = Index(k);
-  // A known pair is a block of one row, which is always drawn.
-  for (const KnownPair& pair : problem.known) {
-    batch.known.push_back(
-        {response_place[std::size_t(pair.response_row)], feature_place[std::size_t(pair.feature_row)]});
+  for (const auto& [response_row, feature_row] : problem.known) {
+    const Index i = response_place[std::size_t(response_row)], j = feature_place[std::size_t(feature_row)];
+    if (i >= 0 && j >= 0) batch.known.push_back({i, j});
   }
   for (const auto& [response_row, feature_row, weight] : problem.prior) {
     const Index i = response_place[std::size_t(response_row)], j = feature_place[std::size_t(feature_row)];
@@ -56,6 +47,19 @@ Problem draw_batch(const Problem& problem, Index rows, RandomStream& random) {
   batch.x_names = problem.x_names;
   batch.z_names = problem.z_names;
   return completed(std::move(batch));
+}
+
+// A known pair is a block of one row, which is always drawn.
+Problem draw_batch(const Problem& problem, Index rows, RandomStream& random) {
+  const double response_share = std::min(1.0, double(rows) / double(problem.responses()));
+  const double feature_share = std::min(1.0, double(rows) / double(problem.features()));
+  std::vector<Index> responses;
+  std::vector<Index> features;
+  for (const Block& block : blocks_of(problem)) {
+    draw_from(block.response_rows, response_share, random, responses);
+    draw_from(block.feature_rows, feature_share, random, features);
+  }
+  return some_rows(problem, responses, features);
 }
 
 Evaluation evaluate_batch(const Problem& problem, const Model& bound, const EvaluatorOptions& options,

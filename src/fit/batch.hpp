@@ -6,6 +6,10 @@
 
 namespace unshuffle {
 
+/// The problem of these rows, in this order, and what is known of them.
+[[nodiscard]] Problem some_rows(const Problem& problem, const std::vector<Index>& responses,
+                                const std::vector<Index>& features);
+
 /// About `rows` rows of either side, group by group in proportion, as a problem of its own.
 [[nodiscard]] Problem draw_batch(const Problem& problem, Index rows, RandomStream& random);
 

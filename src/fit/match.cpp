@@ -5,7 +5,9 @@
 #include <limits>
 #include <variant>
 
+#include "fit/batch.hpp"
 #include "fit/link_posterior.hpp"
+#include "fit/linked.hpp"
 #include "unshuffle/fit/assignment.hpp"
 
 namespace unshuffle {
@@ -132,11 +134,55 @@ Matching match(Evaluator& evaluator, const Problem& problem, const Model& model,
   return matching;
 }
 
+namespace {
+
+Matching match_all(const Problem& problem, const Model& bound, const VectorRef& w, const FitOptions& options) {
+  Evaluator evaluator(problem, bound, evaluator_options(options, problem));
+  return match(evaluator, problem, bound, w);
+}
+
+// The plan does not know of the order. Links in it that are right more probably than not are kept; the other rows are
+// linked among themselves, each as far as its link in order is wrong.
+Matching match_beside_order(const Fit& fit, const Problem& problem, const Model& bound, const FitOptions& options) {
+  Matching matching;
+  std::vector<char> response_kept(std::size_t(problem.responses()), 0);
+  std::vector<char> feature_kept(std::size_t(problem.features()), 0);
+  std::vector<Index> beside(std::size_t(problem.responses()), -1);
+  const Links in_order = links_in_order(problem);
+  for (std::size_t k = 0; k < in_order.responses.size(); ++k) {
+    const Index i = in_order.responses[k], j = in_order.features[k];
+    beside[std::size_t(i)] = j;
+    if (!(fit.link_probabilities(i) >= 0.5)) continue;
+    matching.pairs.push_back({i, j, fit.link_probabilities(i)});
+    response_kept[std::size_t(i)] = feature_kept[std::size_t(j)] = 1;
+  }
+  const std::vector<Index> responses = missing(response_kept), features = missing(feature_kept);
+  if (responses.empty() || features.empty()) {
+    matching.unmatched_responses = responses;
+    matching.unmatched_features = features;
+  } else {
+    const Matching others = match_all(some_rows(problem, responses, features), bound, fit.parameters, options);
+    for (const Match& pair : others.pairs) {
+      const Index i = responses[std::size_t(pair.response_row)], j = features[std::size_t(pair.feature_row)];
+      const Index neighbour = beside[std::size_t(i)];
+      const double right = neighbour >= 0 ? fit.link_probabilities(i) : 0.0;
+      matching.pairs.push_back({i, j, (neighbour == j ? right : 0.0) + (1 - right) * pair.probability});
+    }
+    for (const Index i : others.unmatched_responses) matching.unmatched_responses.push_back(responses[std::size_t(i)]);
+    for (const Index j : others.unmatched_features) matching.unmatched_features.push_back(features[std::size_t(j)]);
+  }
+  std::sort(matching.pairs.begin(), matching.pairs.end(),
+            [](const Match& a, const Match& b) { return a.response_row < b.response_row; });
+  return matching;
+}
+
+}  // namespace
+
 Matching match(const Fit& fit, const Problem& problem, const Model& bound, FitOptions options) {
   options.epsilon = {.value = fit.epsilon, .relative = false};
   const Problem whole = completed(problem);
-  Evaluator evaluator(whole, bound, evaluator_options(options, whole));
-  return match(evaluator, whole, bound, fit.parameters);
+  return fit.link_probabilities.size() > 0 ? match_beside_order(fit, whole, bound, options)
+                                           : match_all(whole, bound, fit.parameters, options);
 }
 
 }  // namespace unshuffle

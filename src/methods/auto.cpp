@@ -59,7 +59,7 @@ Estimate by_order(const MethodInput& input) {
     Estimate adjusted = estimate_adjusted(input);
     adjusted.contradicted = mixture.contradicted;
     return said(std::move(adjusted), Method::adjusted, "regression on rows in order, adjusted for wrong links",
-                "by a mixture, " + found);
+                "a mixture will not do: " + found);
   }
   return said(std::move(mixture), Method::mixture, "rows in order, right or wrong link by link", found);
 }

@@ -23,6 +23,7 @@
 #include "inference/search.hpp"
 #include "unshuffle/data/simulate.hpp"
 #include "unshuffle/fit/fit.hpp"
+#include "unshuffle/fit/match.hpp"
 #include "unshuffle/model/linear.hpp"
 #include "unshuffle/model/sine.hpp"
 #include "unshuffle/model/spline.hpp"
@@ -563,6 +564,30 @@ TEST(Mixture, keeps_noise_that_is_known) {
   EXPECT_DOUBLE_EQ(found.noise_sd, options.known_noise_sd);
   EXPECT_LT((found.parameters - free.parameters).norm(), 2 * free.std_errors().norm());
   EXPECT_LT((found.std_errors() - free.std_errors()).norm(), 0.3 * free.std_errors().norm());
+}
+
+TEST(Mixture, pairs_keep_links_in_order_that_are_probably_right) {
+  const Simulation sample = sensing_sample(300, 0.4, 3);
+  FitOptions options;
+  options.method = Method::mixture;
+  const Fit found = fit(sample.problem, Linear{}, options);
+  const auto bound = Linear{}.bound_to(completed(sample.problem));
+  const Matching matching = match(found, sample.problem, *bound, options);
+  ASSERT_EQ(matching.pairs.size(), 300U);
+  std::vector<char> taken(300, 0);
+  int right = 0, kept = 0;
+  double expected = 0;
+  for (const Match& pair : matching.pairs) {
+    EXPECT_EQ(taken[std::size_t(pair.feature_row)]++, 0);
+    right += sample.permutation[std::size_t(pair.response_row)] == pair.feature_row;
+    expected += pair.probability;
+    if (pair.response_row != pair.feature_row) continue;
+    EXPECT_GE(pair.probability, found.link_probabilities(pair.response_row));
+    ++kept;
+  }
+  EXPECT_GT(kept, 150);
+  EXPECT_NEAR(right, expected, 25);  // about four standard deviations
+  EXPECT_GT(right, 150);
 }
 
 TEST(Mixture, bootstrap_agrees_with_the_sandwich) {

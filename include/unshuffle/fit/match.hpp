@@ -32,7 +32,8 @@ enum class LinkRows {
 [[nodiscard]] Matching match(Evaluator& evaluator, const Problem& problem, const Model& model, const VectorRef& w,
                              LinkRows rows = LinkRows::kept);
 
-/// The same for a fit just made, at its parameters and its ε. `options` are those it was made with, `bound` the model
+/// The same for a fit just made, at its parameters and its ε. Where it knows how probable links in the order given are,
+/// those that are more probable than not come first. `options` are those it was made with, `bound` the model
 /// bound to `problem`.
 [[nodiscard]] Matching match(const Fit& fit, const Problem& problem, const Model& bound, FitOptions options);
 
