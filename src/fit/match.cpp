@@ -142,18 +142,20 @@ Matching match_all(const Problem& problem, const Model& bound, const VectorRef& 
 }
 
 // The plan does not know of the order. Links in it that are right more probably than not are kept; the other rows are
-// linked among themselves, each as far as its link in order is wrong.
+// linked among themselves, which they are as far as the links in order of both are wrong.
 Matching match_beside_order(const Fit& fit, const Problem& problem, const Model& bound, const FitOptions& options) {
   Matching matching;
   std::vector<char> response_kept(std::size_t(problem.responses()), 0);
   std::vector<char> feature_kept(std::size_t(problem.features()), 0);
   std::vector<Index> beside(std::size_t(problem.responses()), -1);
+  Vector response_right = Vector::Zero(problem.responses()), feature_right = Vector::Zero(problem.features());
   const Links in_order = links_in_order(problem);
   for (std::size_t k = 0; k < in_order.responses.size(); ++k) {
     const Index i = in_order.responses[k], j = in_order.features[k];
     beside[std::size_t(i)] = j;
-    if (!(fit.link_probabilities(i) >= 0.5)) continue;
-    matching.pairs.push_back({i, j, fit.link_probabilities(i)});
+    response_right(i) = feature_right(j) = fit.link_probabilities(i);
+    if (response_right(i) < 0.5) continue;
+    matching.pairs.push_back({i, j, response_right(i)});
     response_kept[std::size_t(i)] = feature_kept[std::size_t(j)] = 1;
   }
   const std::vector<Index> responses = missing(response_kept), features = missing(feature_kept);
@@ -164,9 +166,8 @@ Matching match_beside_order(const Fit& fit, const Problem& problem, const Model&
     const Matching others = match_all(some_rows(problem, responses, features), bound, fit.parameters, options);
     for (const Match& pair : others.pairs) {
       const Index i = responses[std::size_t(pair.response_row)], j = features[std::size_t(pair.feature_row)];
-      const Index neighbour = beside[std::size_t(i)];
-      const double right = neighbour >= 0 ? fit.link_probabilities(i) : 0.0;
-      matching.pairs.push_back({i, j, (neighbour == j ? right : 0.0) + (1 - right) * pair.probability});
+      const double elsewhere = (1 - response_right(i)) * (1 - feature_right(j)) * pair.probability;
+      matching.pairs.push_back({i, j, beside[std::size_t(i)] == j ? response_right(i) : elsewhere});
     }
     for (const Index i : others.unmatched_responses) matching.unmatched_responses.push_back(responses[std::size_t(i)]);
     for (const Index j : others.unmatched_features) matching.unmatched_features.push_back(features[std::size_t(j)]);

@@ -294,6 +294,13 @@ double prediction_error(const LinkedRows& rows, const Model& bound, const Vector
   return std::sqrt((jacobian * covariance).cwiseProduct(jacobian).sum()) / spread;
 }
 
+void call_uncertain(Identifiability& made, const std::string& share, double error) {
+  made.verdict = Verdict::weakly_identified;
+  made.reason = fmt::format("{}, which leaves predictions uncertain by {:.0f} % of the spread of the response", share,
+                            100 * error);
+  made.advice = "add known pairs (--known), or use fewer features";
+}
+
 constexpr const char* not_the_order =
     "leave the hint out (--hint none), or give known pairs (--known) or groups (--group)";
 
@@ -318,10 +325,7 @@ Identifiability judge(const MixtureFit& fit, const CandidateLinks& links, const 
         linked, rows, agreement);
     made.advice = "try --method adjusted, which needs neither, or a model that bends (--model spline:5)";
   } else if (error > loose_error || linked < 2.0 * double(fit.parameters.size())) {
-    made.verdict = Verdict::weakly_identified;
-    made.reason = fmt::format("{}, which leaves predictions uncertain by {:.0f} % of the spread of the response", share,
-                              100 * error);
-    made.advice = "add known pairs (--known), or use fewer features";
+    call_uncertain(made, share, error);
   } else {
     made.verdict = Verdict::identified;
     made.reason = fmt::format("{}; they stand out by {:.0f} nats", share, fit.gain);
@@ -346,10 +350,7 @@ Identifiability judge(const AdjustedFit& fit, const CandidateLinks& links, const
     made.reason = fmt::format("the row order explains the response little better than chance (p = {:.2g})", chance);
     made.advice = not_the_order;
   } else if (error > loose_error) {
-    made.verdict = Verdict::weakly_identified;
-    made.reason = fmt::format("{}, which leaves predictions uncertain by {:.0f} % of the spread of the response", share,
-                              100 * error);
-    made.advice = "add known pairs (--known), or use fewer features";
+    call_uncertain(made, share, error);
   } else {
     made.verdict = Verdict::identified;
     made.reason =

@@ -8,7 +8,6 @@
 #include "inference/identifiability.hpp"
 #include "inference/wrong_links.hpp"
 #include "methods/unlinked.hpp"
-#include "unshuffle/error.hpp"
 
 namespace unshuffle {
 
@@ -37,12 +36,7 @@ CandidateLinks drawn_from(const CandidateLinks& links, RandomStream random) {
 
 Estimate estimate_adjusted(const MethodInput& input) {
   require_linear_model(input, "adjusted");
-  const Links in_order = links_in_order(input.problem);
-  if (in_order.size() * input.problem.outputs() <= input.bound.parameters()) {
-    throw BadData(fmt::format("{} rows that could be linked in the order given cannot determine {} parameters",
-                              in_order.size(), input.bound.parameters()));
-  }
-  const CandidateLinks links = candidates_of(input.problem, input.bound, in_order);
+  const CandidateLinks links = candidates_of(input.problem, input.bound, order_to_fit(input));
   const AdjustedFit fit = adjusted(input, links);
 
   Candidate answer;

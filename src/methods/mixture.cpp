@@ -10,7 +10,6 @@
 #include "inference/identifiability.hpp"
 #include "inference/wrong_links.hpp"
 #include "methods/unlinked.hpp"
-#include "unshuffle/error.hpp"
 
 namespace unshuffle {
 
@@ -45,11 +44,7 @@ Matrix bootstrap_covariance(const MethodInput& input, const Links& links, const 
 }  // namespace
 
 Estimate estimate_mixture(const MethodInput& input) {
-  const Links links = links_in_order(input.problem);
-  if (links.size() * input.problem.outputs() <= input.bound.parameters()) {
-    throw BadData(fmt::format("{} rows that could be linked in the order given cannot determine {} parameters",
-                              links.size(), input.bound.parameters()));
-  }
+  const Links links = order_to_fit(input);
   const CandidateLinks candidates = candidates_of(input.problem, input.bound, links);
   const LeastSquares linked =
       best_least_squares(input.problem, input.bound, candidates.rows, candidates.weights, input.options.seed);

@@ -74,6 +74,15 @@ void append(Links& links, const Links& more) {
   links.features.insert(links.features.end(), more.features.begin(), more.features.end());
 }
 
+Links order_to_fit(const MethodInput& input) {
+  Links links = links_in_order(input.problem);
+  if (links.size() * input.problem.outputs() <= input.bound.parameters()) {
+    throw BadData(fmt::format("{} rows that could be linked in the order given cannot determine {} parameters",
+                              links.size(), input.bound.parameters()));
+  }
+  return links;
+}
+
 CandidateLinks candidates_of(const Problem& problem, const Model& bound, const Links& links) {
   const UnlinkedRows rows(problem, bound);
   CandidateLinks made;

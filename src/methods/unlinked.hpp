@@ -39,6 +39,9 @@ class UnlinkedRows {
 
 void append(Links& links, const Links& more);
 
+/// Links in the order given; throws BadData when they are too few for the parameters.
+[[nodiscard]] Links order_to_fit(const MethodInput& input);
+
 /// Links in the order given as candidates, the known ones in front.
 [[nodiscard]] CandidateLinks candidates_of(const Problem& problem, const Model& bound, const Links& links);
 
