@@ -142,7 +142,7 @@ Matching match_all(const Problem& problem, const Model& bound, const VectorRef& 
 }
 
 // The plan does not know of the order. Links in it that are right more probably than not are kept; the other rows are
-// linked among themselves, which they are as far as the links in order of both are wrong.
+// linked among themselves, as far as their own links in order are wrong.
 Matching match_beside_order(const Fit& fit, const Problem& problem, const Model& bound, const FitOptions& options) {
   Matching matching;
   std::vector<char> response_kept(std::size_t(problem.responses()), 0);
@@ -163,10 +163,13 @@ Matching match_beside_order(const Fit& fit, const Problem& problem, const Model&
     matching.unmatched_responses = responses;
     matching.unmatched_features = features;
   } else {
+    // What a row belongs to may be among the rows that were kept.
+    const Vector feature_wrong = Vector::Ones(problem.features()) - feature_right;
+    const double here = feature_wrong(features).sum() / feature_wrong.sum();
     const Matching others = match_all(some_rows(problem, responses, features), bound, fit.parameters, options);
     for (const Match& pair : others.pairs) {
       const Index i = responses[std::size_t(pair.response_row)], j = features[std::size_t(pair.feature_row)];
-      const double elsewhere = (1 - response_right(i)) * (1 - feature_right(j)) * pair.probability;
+      const double elsewhere = here * (1 - response_right(i)) * feature_wrong(j) * pair.probability;
       matching.pairs.push_back({i, j, beside[std::size_t(i)] == j ? response_right(i) : elsewhere});
     }
     for (const Index i : others.unmatched_responses) matching.unmatched_responses.push_back(responses[std::size_t(i)]);
