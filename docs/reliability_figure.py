@@ -24,7 +24,7 @@ def main():
         axes.plot([float(row["predicted"]) for row in some], [float(row["right"]) for row in some], "o-", markersize=4,
                   label=name)
     axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="predicted probability", ylabel="share of links that are right", aspect="equal")
-    axes.legend(frameon=False, loc="upper left")
+    axes.legend(frameon=False, loc="upper left", fontsize="small")
     figure.tight_layout()
     figure.savefig(folder / "images/reliability.svg", metadata={"Date": None})
 

@@ -175,6 +175,7 @@ TEST(LargeFit, AdjustsTheSampleWhereRegressionContradictsTheMixture) {
   Problem problem;
   problem.z = Matrix::NullaryExpr(2000, 2, [&] { return random.normal(); });
   problem.y = problem.z.col(0) + Vector(problem.z.col(0).array().exp()) - problem.z.col(1);
+  problem.x.resize(2000, 0);
   problem.z.topRows(500).colwise().reverseInPlace();
   FitOptions options;
   options.method = Method::automatic;
