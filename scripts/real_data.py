@@ -40,6 +40,19 @@ def standardised(values):
     return [(v - mean) / spread if spread > 0 else 0.0 for v in values]
 
 
+class Table:
+    """A regression table with standardised columns; the last one is the response."""
+
+    def __init__(self, arguments, name):
+        columns = {c: standardised(v) for c, v in read_columns(arguments.data / f"regression/{name}.csv").items()}
+        self.response = list(columns)[-1]
+        self.values = columns.pop(self.response)
+        self.features = columns
+
+    def sample(self, **how):
+        return Sample({self.response: self.values}, self.features, **how)
+
+
 class Sample:
     """A table split into responses and features whose rows are in another order, and linked rows to test on."""
 
@@ -106,14 +119,12 @@ def regression_tables(arguments):
              f"and shuffled within them; median of {arguments.draws} draw(s), error relative to the oracle's.", ""]
     rows = []
     for name in ("airfoil", "concrete", "yacht"):
-        columns = {c: standardised(v) for c, v in read_columns(arguments.data / f"regression/{name}.csv").items()}
-        response = list(columns)[-1]
-        ranks = {row: at for at, row in enumerate(sorted(range(len(columns[response])), key=columns[response].__getitem__))}
+        data = Table(arguments, name)
+        ranks = {row: at for at, row in enumerate(sorted(range(len(data.values)), key=data.values.__getitem__))}
         for groups in (3, 5, 10):
             key = [ranks[row] * groups // len(ranks) for row in range(len(ranks))]
-            features = {c: v for c, v in columns.items() if c != response}
-            draws = [Sample({response: columns[response]}, features, key, seed).errors(
-                arguments.program, response, [], ["--group", "key"], ["key"]) for seed in range(arguments.draws)]
+            draws = [data.sample(key=key, seed=seed).errors(
+                arguments.program, data.response, [], ["--group", "key"], ["key"]) for seed in range(arguments.draws)]
             rows.append(table_row(f"{name}, {groups} groups", draws))
             print(rows[-1], flush=True)
     return lines + table(rows)
@@ -125,12 +136,10 @@ def partly_shuffled(arguments):
              f"(`--hint rows`); median of {arguments.draws} draw(s), error relative to the oracle's.", ""]
     rows = []
     for name in ("airfoil", "concrete", "yacht"):
-        columns = {c: standardised(v) for c, v in read_columns(arguments.data / f"regression/{name}.csv").items()}
-        response = list(columns)[-1]
-        features = {c: v for c, v in columns.items() if c != response}
+        data = Table(arguments, name)
         for share in (0.1, 0.3, 0.5, 0.7):
-            draws = [Sample({response: columns[response]}, features, seed=seed, moved_share=share).errors(
-                arguments.program, response, ["--hint", "rows"]) for seed in range(arguments.draws)]
+            draws = [data.sample(seed=seed, moved_share=share).errors(
+                arguments.program, data.response, ["--hint", "rows"]) for seed in range(arguments.draws)]
             rows.append(table_row(f"{name}, {share:.0%} shuffled", draws))
             print(rows[-1], flush=True)
     return lines + table(rows)
@@ -143,15 +152,14 @@ def all_shuffled(arguments):
              "what `auto` says of each draw, and its error relative to the oracle's.", "",
              "| data | draw | error | verdict | why |", "|---|---|---|---|---|"]
     for name, seed in itertools.product(("airfoil", "concrete", "yacht", "accidents"), range(arguments.draws)):
-        columns = {c: standardised(v) for c, v in read_columns(arguments.data / f"regression/{name}.csv").items()}
-        response = list(columns)[-1]
-        sample = Sample({response: columns[response]}, {c: v for c, v in columns.items() if c != response}, seed=seed)
+        data = Table(arguments, name)
+        sample = data.sample(seed=seed)
         with tempfile.TemporaryDirectory() as folder:
             sample.write(folder)
             fit = json.loads(subprocess.run(
-                [arguments.program, "fit", f"{folder}/responses.csv", f"{folder}/features.csv", "--response", response,
+                [arguments.program, "fit", f"{folder}/responses.csv", f"{folder}/features.csv", "--response", data.response,
                  "--hint", "none", "--json", "--quiet"], capture_output=True, text=True, check=False).stdout)
-        error = sample.errors(arguments.program, response, ["--hint", "none"], chosen=["auto"])["auto"]
+        error = sample.errors(arguments.program, data.response, ["--hint", "none"], chosen=["auto"])["auto"]
         said = fit["identifiable"]
         lines.append(f"| {name} | {seed} | {error:.3g} | {said['verdict']} | {said['reason']} |")
         print(lines[-1], flush=True)
@@ -267,7 +275,8 @@ def worms(arguments):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parts = {"tables": regression_tables, "partly": partly_shuffled, "shuffled": all_shuffled, "outputs": many_outputs, "survey": survey, "worms": worms}
+    parts = {"tables": regression_tables, "partly": partly_shuffled, "shuffled": all_shuffled, "outputs": many_outputs,
+             "survey": survey, "worms": worms}
     parser.add_argument("parts", nargs="*", metavar="|".join(parts))
     parser.add_argument("--data", type=pathlib.Path, default=root / "../shared/data")
     parser.add_argument("--draws", type=int, default=3)

@@ -129,12 +129,6 @@ void sort_by_gates(Problem& problem, const ShuffleOptions& options) {
   }
 }
 
-void shuffle(std::vector<Index>& rows, RandomStream& random) {
-  for (std::size_t at = rows.size(); at > 1; --at) {
-    std::swap(rows[at - 1], rows[static_cast<std::size_t>(random.below(static_cast<Index>(at)))]);
-  }
-}
-
 void shuffle_features(ShuffledSample& sample, std::uint64_t seed) {
   Problem& problem = sample.problem;
   RandomStream random(seed, shuffle_stream);

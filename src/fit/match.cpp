@@ -98,6 +98,10 @@ struct Matcher {
   }
 };
 
+void sort_by_response(std::vector<Match>& pairs) {
+  std::sort(pairs.begin(), pairs.end(), [](const Match& a, const Match& b) { return a.response_row < b.response_row; });
+}
+
 std::vector<Index> missing(const std::vector<char>& taken) {
   std::vector<Index> rows;
   for (std::size_t i = 0; i < taken.size(); ++i) {
@@ -127,8 +131,7 @@ Matching match(Evaluator& evaluator, const Problem& problem, const Model& model,
       feature_taken[std::size_t(column)] = 1;
     }
   }
-  std::sort(matching.pairs.begin(), matching.pairs.end(),
-            [](const Match& a, const Match& b) { return a.response_row < b.response_row; });
+  sort_by_response(matching.pairs);
   matching.unmatched_responses = missing(response_taken);
   matching.unmatched_features = missing(feature_taken);
   return matching;
@@ -175,8 +178,7 @@ Matching match_beside_order(const Fit& fit, const Problem& problem, const Model&
     for (const Index i : others.unmatched_responses) matching.unmatched_responses.push_back(responses[std::size_t(i)]);
     for (const Index j : others.unmatched_features) matching.unmatched_features.push_back(features[std::size_t(j)]);
   }
-  std::sort(matching.pairs.begin(), matching.pairs.end(),
-            [](const Match& a, const Match& b) { return a.response_row < b.response_row; });
+  sort_by_response(matching.pairs);
   return matching;
 }
 

@@ -6,6 +6,11 @@
 
 namespace unshuffle {
 
+void shuffle(std::vector<Index>& rows, RandomStream& random) {
+  for (auto k = Index(rows.size()) - 1; k > 0; --k)
+    std::swap(rows[std::size_t(k)], rows[std::size_t(random.below(k + 1))]);
+}
+
 std::vector<Index> sample_rows(Index total, Index count, RandomStream& random) {
   std::vector<Index> rows;
   if (count >= total) {

@@ -39,6 +39,9 @@ class RandomStream {
   std::uint64_t counter_ = 0;
 };
 
+/// Puts them in random order (Fisher & Yates).
+void shuffle(std::vector<Index>& rows, RandomStream& random);
+
 /// `count` different rows out of 0 .. total-1 in random order (all of them, in order, when count ≥ total).
 [[nodiscard]] std::vector<Index> sample_rows(Index total, Index count, RandomStream& random);
 

@@ -25,9 +25,8 @@ Problem drawn_from(const Problem& problem, const Model& bound, const Vector& w, 
 Links random_links(const Problem& problem, RandomStream& random) {
   Links links;
   for (const Block& block : blocks_of(problem)) {
-    const auto count = static_cast<Index>(block.feature_rows.size());
     std::vector<Index> order = block.feature_rows;
-    for (Index k = count - 1; k > 0; --k) std::swap(order[std::size_t(k)], order[std::size_t(random.below(k + 1))]);
+    shuffle(order, random);
     for (std::size_t k = 0; k < block.response_rows.size(); ++k) {
       links.responses.push_back(block.response_rows[k]);
       links.features.push_back(order[k % order.size()]);

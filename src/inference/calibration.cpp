@@ -23,31 +23,33 @@ constexpr int samples = 48;
 constexpr int rounds = 2;
 constexpr std::uint64_t calibration_streams = 1ULL << 49U;
 
+Index quantile_count(Index rows) { return std::min<Index>(1000, rows); }
+
 /// Evenly spaced values of the sorted responses, all of them where they are few.
 Vector quantiles_of(const Matrix& y) {
-  constexpr Index most = 1000;
   std::vector<double> sorted(y.data(), y.data() + y.rows());
   std::sort(sorted.begin(), sorted.end());
-  const Index count = std::min(most, y.rows());
+  const Index count = quantile_count(y.rows());
   return Vector::NullaryExpr(count, [&](Index k) { return sorted[std::size_t((2 * k + 1) * y.rows() / (2 * count))]; });
 }
 
 /// A sample of the model per column.
 struct Drawn {
   Matrix gradients;
-  Matrix quantiles;  ///< Of the responses.
+  Matrix quantiles;  ///< Of the responses; empty unless asked for.
 };
 
 Drawn drawn_samples(const Problem& problem, const Model& bound, const LikelihoodOptions& options, const Optimum& at,
-                    std::uint64_t seed) {
-  Drawn made{Matrix(at.parameters.size() + 1, samples), Matrix(quantiles_of(problem.y).size(), samples)};
+                    std::uint64_t seed, bool with_quantiles) {
+  Drawn made{Matrix(at.parameters.size() + 1, samples), {}};
+  if (with_quantiles) made.quantiles.resize(quantile_count(problem.responses()), samples);
   in_parallel(samples, [&](std::size_t k) {
     // The same numbers in every round, so that rounds differ by θ only.
     RandomStream random(seed, calibration_streams + k);
     const Links links = random_links(problem, random);
     const Problem drawn = drawn_from(problem, bound, at.parameters, std::sqrt(at.epsilon / 2), links, random);
     made.gradients.col(Index(k)) = LinkLikelihood(drawn, bound, options).at(at.theta(), false).gradient;
-    made.quantiles.col(Index(k)) = quantiles_of(drawn.y);
+    if (with_quantiles) made.quantiles.col(Index(k)) = quantiles_of(drawn.y);
   });
   return made;
 }
@@ -81,7 +83,7 @@ Calibrated calibrated(const Problem& problem, const Model& bound, const Likeliho
   LinkLikelihood likelihood(problem, bound, options);
   Drawn drawn;
   for (int round = 0; round < rounds; ++round) {
-    drawn = drawn_samples(problem, bound, options, made.optimum, seed);
+    drawn = drawn_samples(problem, bound, options, made.optimum, seed, round + 1 == rounds);
     made.tilt = drawn.gradients.rowwise().mean();
     likelihood.set_tilt(made.tilt);
     const Optimum next =
@@ -90,7 +92,7 @@ Calibrated calibrated(const Problem& problem, const Model& bound, const Likeliho
     made.optimum = next;
   }
   made.covariance = sandwich(likelihood.information(made.optimum.theta()), drawn.gradients);
-  made.misfit = misfit_of(quantiles_of(problem.y), drawn.quantiles);
+  if (drawn.quantiles.size() > 0) made.misfit = misfit_of(quantiles_of(problem.y), drawn.quantiles);
   made.optimum.nats = from.nats;
   return made;
 }

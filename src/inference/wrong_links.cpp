@@ -87,8 +87,7 @@ std::vector<double> at_random(const CandidateLinks& links, const Vector& s, cons
   for (const std::vector<Index>& members : open_links_by_block(links)) {
     std::vector<Index> partners = members;
     for (Index round = 0; round < rounds; ++round) {
-      for (auto k = Index(partners.size()) - 1; k > 0; --k)
-        std::swap(partners[std::size_t(k)], partners[std::size_t(random.below(k + 1))]);
+      shuffle(partners, random);
       for (std::size_t k = 0; k < members.size(); ++k)
         drawn.push_back(contradiction(s(partners[k] - links.known), t(members[k] - links.known)));
     }
@@ -214,7 +213,11 @@ Solver solver_of(const Matrix& matrix) {
 class Moments {
  public:
   Moments(const Model& bound, const CandidateLinks& links, const Vector& w)
-      : bound_(bound), links_(links), mean_(averaged(links, 1)), jacobian_(linked_jacobian(bound, links.rows, w)) {
+      : bound_(bound),
+        links_(links),
+        weights_(links.weights_or_one().tail(links.open())),
+        mean_(averaged(links, 1)),
+        jacobian_(linked_jacobian(bound, links.rows, w)) {
     const LeastSquares all = least_squares(bound, links.rows, w, links.weights);
     const Matrix left = residuals(bound, links.rows, all.parameters);
     Matrix errors = Matrix::Zero(links.open(), w.size());
@@ -243,11 +246,12 @@ class Moments {
     return jacobian_.block(k * links_.size() + links_.known, 0, links_.open(), jacobian_.cols());
   }
   [[nodiscard]] Vector open_column(const Matrix& values, Index k) const {
-    return links_.weights_or_one().cwiseProduct(values.col(k)).tail(links_.open());
+    return weights_.cwiseProduct(values.col(k).tail(links_.open()));
   }
 
   const Model& bound_;
   const CandidateLinks& links_;
+  Vector weights_;  // of the open links
   LinkedRows mean_;
   Matrix jacobian_;
   Vector unit_;

@@ -186,7 +186,7 @@ Shuffled shuffled(Index n, std::uint64_t seed) {
   RandomStream random(seed, 3);
   made.problem.z = normals(n, 2, random);
   made.order = sample_rows(n, n, random);
-  for (Index k = n - 1; k > 0; --k) std::swap(made.order[std::size_t(k)], made.order[std::size_t(random.below(k + 1))]);
+  shuffle(made.order, random);
   made.problem.y.resize(n, 1);
   for (Index i = 0; i < n; ++i) {
     made.problem.y(i, 0) = made.truth(0) + made.problem.z.row(made.order[std::size_t(i)]).dot(made.truth.tail(2)) +
