@@ -246,6 +246,13 @@ std::vector<Block> blocks_of(const Problem& problem) {
   return blocks;
 }
 
+Index rows_left_over(const Problem& problem) {
+  Index count = 0;
+  for (const Block& block : blocks_of(problem))
+    count += std::abs(Index(block.response_rows.size()) - Index(block.feature_rows.size()));
+  return count;
+}
+
 // Of a response with label v, the true partner has the same label with probability a, and is then any of the features
 // that have it; of a pair that is none, the feature has it with probability q, the share of features that do. The odds
 // that the labels speak for the pair are a/q where they agree and (1-a)/(1-q) where they do not, so a rare label says

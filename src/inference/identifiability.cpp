@@ -4,11 +4,13 @@
 
 #include <Eigen/Cholesky>
 #include <Eigen/Eigenvalues>
+#include <Eigen/QR>
 #include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "inference/chi_squared.hpp"
+#include "inference/collinear.hpp"
 #include "inference/distance.hpp"
 #include "transport/gram.hpp"
 #include "unshuffle/report/json.hpp"
@@ -35,7 +37,8 @@ double gained_by_chance(Index parameters, Index rows) {
 
 // Two predictions s and s' of the same rows have the same distribution when their characteristic functions agree. The
 // differences of cos(ωs) and sin(ωs) at a few ω are bounded and paired row by row, so their means with their own
-// covariance make a Hotelling statistic, about χ² with as many degrees of freedom. s is in units of its spread.
+// covariance make a Hotelling statistic, about χ² with as many degrees of freedom as differ at all (cos(ωs) and cos(-ωs)
+// do not). s is in units of its spread.
 bool same_distribution(const Vector& s, const Vector& other) {
   constexpr std::array frequencies{0.5, 1.0, 1.5, 2.5};
   constexpr auto count = static_cast<Index>(2 * frequencies.size());
@@ -47,10 +50,14 @@ bool same_distribution(const Vector& s, const Vector& other) {
   }
   const Eigen::RowVectorXd mean = differences.colwise().mean();
   differences.rowwise() -= mean;
-  Matrix covariance = transport::gram(differences) / std::pow(double(s.size()), 2);
-  covariance.diagonal() *= 1 + 1e-9;
-  const Vector solved = covariance.ldlt().solve(mean.transpose());
-  return chi_squared_tail(std::max(0.0, mean.dot(solved)), double(count)) > level;
+  const Matrix covariance = transport::gram(differences) / std::pow(double(s.size()), 2);
+  const Vector unit = covariance.diagonal().unaryExpr([](double d) { return d > 1e-30 ? 1 / std::sqrt(d) : 0.0; });
+  Eigen::CompleteOrthogonalDecomposition<Matrix> solver;
+  solver.setThreshold(1e-10);
+  solver.compute(unit.asDiagonal() * covariance * unit.asDiagonal());
+  if (solver.rank() == 0) return true;
+  const Vector scaled = unit.cwiseProduct(mean.transpose());
+  return chi_squared_tail(std::max(0.0, scaled.dot(solver.solve(scaled))), double(solver.rank())) > level;
 }
 
 struct FeatureColumns {
@@ -207,7 +214,9 @@ Identifiability judge(const SearchResult& found, const std::vector<Symmetry>& sy
   }
   const bool blind = blocks_of(problem).size() == 1 && !problem.has_prior();
   std::vector<std::string> gaussian;
-  if (blind) {
+  const bool linear_in_features =
+      bound.linear_in_parameters() && bound.basis(Side::feature, problem.z).cols() == problem.z.cols();
+  if (blind && linear_in_features) {
     for (const Index k : gaussian_columns(problem.z)) gaussian.push_back(problem.z_names[std::size_t(k)]);
   }
   std::vector<std::string> broken;
@@ -231,7 +240,7 @@ Identifiability judge(const SearchResult& found, const std::vector<Symmetry>& sy
   } else if (gap < decided_gap) {
     made.verdict = Verdict::not_identifiable;
     made.reason = fmt::format("another solution is within {:.1f} nats of the answer; the data cannot choose", gap);
-  } else if (found.optima.front().hits == 1 && gap < gained_by_chance(best.parameters.size(), problem.responses())) {
+  } else if (found.optima.front().hits <= 1 && gap < gained_by_chance(best.parameters.size(), problem.responses())) {
     made.verdict = Verdict::not_identifiable;
     made.reason = fmt::format(
         "{} starts led to {} different solutions and only one to the answer, which is {:.0f} nats ahead; {} "
@@ -253,6 +262,13 @@ Identifiability judge(const SearchResult& found, const std::vector<Symmetry>& sy
   } else if (covariance.size() == 0) {
     made.verdict = Verdict::not_identifiable;
     made.reason = "the likelihood is flat in some direction at the answer";
+  } else if (const Index left_over = rows_left_over(problem); left_over > 0) {
+    made.verdict = Verdict::weakly_identified;
+    made.reason = fmt::format(
+        "{} rows have no partner in the other table; which they are is not part of the likelihood, so the answer may be "
+        "off by more than chance",
+        left_over);
+    made.advice = "give the rows that belong together (--known), or a key both tables share (--group)";
   } else if (gap < certain_gap) {
     made.verdict = Verdict::weakly_identified;
     made.reason = fmt::format("the next solution is only {:.1f} nats less likely", gap);
@@ -283,6 +299,22 @@ Identifiability judge(const SearchResult& found, const std::vector<Symmetry>& sy
   return made;
 }
 
+Identifiability qualified(Identifiability said, const Problem& problem, const Model& bound) {
+  constexpr Index rows_per_parameter = 5;
+  const Index numbers = std::min(problem.responses(), problem.features()) * problem.outputs();
+  if (const std::vector<std::string> dependent = collinear_parameters(problem, bound); !dependent.empty()) {
+    said.verdict = Verdict::not_identifiable;
+    said.reason = fmt::format("{} are linear combinations of each other, so only sums of their effects are determined",
+                              joined(dependent));
+    said.advice = "leave out columns until none can be had from the others";
+  } else if (said.verdict == Verdict::identified && numbers < rows_per_parameter * bound.parameters()) {
+    said.verdict = Verdict::weakly_identified;
+    said.reason = fmt::format("{} responses are few for {} parameters", numbers, bound.parameters());
+    said.advice = "add rows, or use fewer features";
+  }
+  return said;
+}
+
 bool contradicts(double agreement) { return agreement < level; }
 
 namespace {
@@ -301,6 +333,8 @@ void call_uncertain(Identifiability& made, const std::string& share, double erro
   made.advice = "add known pairs (--known), or use fewer features";
 }
 
+constexpr const char* needs_neither =
+    "try --method adjusted, which needs neither, or a model that bends (--model spline:5)";
 constexpr const char* not_the_order =
     "leave the hint out (--hint none), or give known pairs (--known) or groups (--group)";
 
@@ -323,7 +357,14 @@ Identifiability judge(const MixtureFit& fit, const CandidateLinks& links, const 
         "regression on all rows contradicts the {:.0f} of {:.0f} that are taken to be linked rightly (p = {:.1g}), so "
         "the model is too simple, or the noise is not normal",
         linked, rows, agreement);
-    made.advice = "try --method adjusted, which needs neither, or a model that bends (--model spline:5)";
+    made.advice = needs_neither;
+  } else if (fit.rate_is_limited) {
+    made.verdict = Verdict::weakly_identified;
+    made.reason = fmt::format(
+        "{}; the likelihood alone would call more of them wrong than contradict each other, so the model is too "
+        "simple, or the noise is not normal",
+        share);
+    made.advice = needs_neither;
   } else if (error > loose_error || linked < 2.0 * double(fit.parameters.size())) {
     call_uncertain(made, share, error);
   } else {
@@ -338,14 +379,16 @@ Identifiability judge(const AdjustedFit& fit, const CandidateLinks& links, const
   const double right = 1 - fit.mismatch.rate, error_of_right = std::sqrt(fit.mismatch.variance);
   const double error = prediction_error(links.rows, bound, fit.parameters, fit.covariance);
   const std::string share =
-      fmt::format("at least {:.0f} % (± {:.0f}) of the rows are linked rightly in the order given", 100 * right,
-                  100 * normal_quantile * error_of_right);
-  const double chance = significance_of_order(bound, links);
-  if (links.known == 0 && !(chance < doubtful)) {
+      fmt::format("at least {:.0f} % (± {:.0f}) of the rows {}are linked rightly in the order given", 100 * right,
+                  100 * normal_quantile * error_of_right, links.known > 0 ? "that are not known " : "");
+  // Known pairs that determine the coefficients need no order.
+  const bool by_order = links.known * links.rows.y.cols() <= bound.parameters();
+  const double chance = by_order ? significance_of_order(bound, links) : 0;
+  if (!(chance < doubtful)) {
     made.verdict = Verdict::not_identifiable;
     made.reason = fmt::format("the row order explains the response no better than chance (p = {:.2g})", chance);
     made.advice = not_the_order;
-  } else if (links.known == 0 && !(chance < level)) {
+  } else if (!(chance < level)) {
     made.verdict = Verdict::weakly_identified;
     made.reason = fmt::format("the row order explains the response little better than chance (p = {:.2g})", chance);
     made.advice = not_the_order;

@@ -36,6 +36,10 @@ struct Symmetry {
                                     double agreement);
 [[nodiscard]] Identifiability judge(const AdjustedFit& fit, const CandidateLinks& links, const Model& bound);
 
+/// The verdict of a method after what holds for all of them: columns that depend on each other determine nothing, few
+/// rows little.
+[[nodiscard]] Identifiability qualified(Identifiability said, const Problem& problem, const Model& bound);
+
 /// Whether that agreement is too little to believe the links that the likelihood takes to be right.
 [[nodiscard]] bool contradicts(double agreement);
 

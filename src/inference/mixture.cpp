@@ -168,6 +168,7 @@ void bound_mismatch_rate(const Model& bound, const CandidateLinks& links, const 
                          MixtureOptions& options) {
   if (!averages_over_partners(bound)) return;
   const MismatchRate largest = largest_mismatch_rate(bound, links, linked.parameters, options.seed);
+  if (largest.variance == 0) return;  // no link is open
   options.largest_rate = largest.rate;
   options.rate_variance = largest.variance;
 }

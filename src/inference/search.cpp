@@ -178,6 +178,7 @@ class Search {
         start.optimum.parameters = best.parameters + direction * (step / reach);
         start.optimum.epsilon = best.epsilon;
         start.start = "along a flat direction";
+        start.hits = 0;
         starts.push_back(std::move(start));
       }
     }

@@ -16,7 +16,7 @@ namespace unshuffle {
 struct FoundOptimum {
   Optimum optimum;
   std::string start;  ///< The kind of start that led to it first.
-  int hits = 1;       ///< How many starts did.
+  int hits = 1;       ///< How many starts did; those made from an optimum do not count.
 };
 
 struct SearchResult {
@@ -27,7 +27,7 @@ struct SearchResult {
   bool stopped = false;    ///< Progress said so.
 };
 
-/// `problem` is completed() and `bound` bound to it. Of the options: seed, starts, start kind, hint, progress.
+/// `problem` is completed() and `bound` bound to it. Of the options, those of starts, accuracy, backend and progress.
 [[nodiscard]] SearchResult search_optima(const Problem& problem, const Model& bound, const FitOptions& options);
 
 /// Refines `starts` on all rows and adds what is new to `result`, keeping its order.

@@ -128,10 +128,9 @@ MismatchRate largest_mismatch_rate(const Model& bound, const CandidateLinks& lin
   for (double share = largest; share == largest || (share >= smallest && share * double(open) >= fewest_rows);
        share /= 2) {
     const double limit = random[std::size_t((1 - share) * double(random.size()))];
-    const auto beyond = double(random.end() - std::upper_bound(random.begin(), random.end(), limit));
-    if (beyond == 0) break;
+    const auto beyond = double(random.end() - std::lower_bound(random.begin(), random.end(), limit));
     const double expected = beyond / double(random.size());
-    const Vector inside = (observed.array() > limit).cast<double>();
+    const Vector inside = (observed.array() >= limit).cast<double>();
     const double rate = weights.dot(inside) / expected, one_row = 1 / (double(open) * expected);
     if (share == largest) in_largest = std::max(rate, one_row);
     const double variance = in_largest * (weights.squaredNorm() / expected + 1 / beyond);
@@ -277,8 +276,10 @@ double agreement_with_regression(const Model& bound, const CandidateLinks& links
 double significance_of_order(const Model& bound, const CandidateLinks& links) {
   if (links.open() == 0) return 1;
   const Moments moments(bound, links, Vector::Zero(bound.parameters()));
-  const LeastSquares without =
-      least_squares(bound, moments.mean_rows(), Vector::Zero(bound.parameters()), links.weights);
+  std::vector<Index> open(std::size_t(links.open()));
+  std::iota(open.begin(), open.end(), links.known);
+  const LeastSquares without = least_squares(bound, subset(moments.mean_rows(), open),
+                                             Vector::Zero(bound.parameters()), links.weights_or_one()(open));
   const Vector moved = moments.of(links.rows.y - moments.middle(without.parameters));
   const Vector scale = without.matrix.diagonal().unaryExpr([](double d) { return d > 0 ? 1 / std::sqrt(d) : 0.0; });
   const Index freedom = moments.rank() - solver_of(scale.asDiagonal() * without.matrix * scale.asDiagonal()).rank();

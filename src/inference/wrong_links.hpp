@@ -13,7 +13,7 @@ namespace unshuffle {
 
 /// Share of the links that are not known and wrong, at most.
 struct MismatchRate {
-  double rate = 1;
+  double rate = 0;
   double variance = 0;
   Vector influence;  ///< What each link adds to the error of `rate`.
 };

@@ -27,8 +27,9 @@ Estimate said(Estimate estimate, Method chosen, const std::string& choice, const
 /// Groups that go with the response make rows beside each other agree whatever their order, so there it must be said.
 bool order_may_tell(const MethodInput& input) {
   const Problem& problem = input.problem;
-  if (input.options.row_order_unrelated || problem.responses() != problem.features()) return false;
-  if (!problem.response_groups.empty() && !input.options.row_hint) return false;
+  if (input.options.row_order_unrelated) return false;
+  const bool as_long = problem.responses() == problem.features();
+  if (!input.options.row_hint && (!as_long || !problem.response_groups.empty())) return false;
   return links_in_order(problem).size() * problem.outputs() > 2 * input.bound.parameters();
 }
 

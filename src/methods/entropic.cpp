@@ -53,6 +53,7 @@ std::vector<Symmetry> try_symmetries(const MethodInput& input, SearchResult& fou
     image.optimum.parameters = symmetry.parameters;
     image.optimum.epsilon = best.epsilon;
     image.start = symmetry.name;
+    image.hits = 0;
     images.push_back(std::move(image));
   }
   refine_into(found, input.problem, input.bound, input.options, images);
@@ -74,6 +75,10 @@ void set_errors(const MethodInput& input, const Calibrated& answer, bool sorted,
     if (!estimate.stopped) estimate.covariance = bootstrap_covariance(input, answer.optimum);
     estimate.stopped = estimate.covariance.size() == 0;
     estimate.std_error_note = bootstrap_note(input.options, estimate.covariance);
+    return;
+  }
+  if (rows_left_over(input.problem) > 0) {
+    estimate.std_error_note = "none: they would not count that rows without a partner are not known; try --bootstrap";
     return;
   }
   estimate.covariance = answer.covariance;

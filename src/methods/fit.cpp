@@ -10,6 +10,7 @@
 
 #include "fit/finished.hpp"
 #include "fit/peak_memory.hpp"
+#include "inference/identifiability.hpp"
 #include "methods/method.hpp"
 #include "unshuffle/error.hpp"
 #include "unshuffle/team.hpp"
@@ -126,7 +127,7 @@ Fit assemble(const MethodInput& input, Estimate estimate) {
   made.matched_share = matched_share(input.problem, links);
   made.compression_error = links.measured_error;
   if (estimate.solves_transport) require_accuracy(made, options.accuracy);
-  made.identifiable = std::move(estimate.identifiable);
+  made.identifiable = qualified(std::move(estimate.identifiable), input.problem, input.bound);
   if (made.identifiable.verdict == Verdict::not_identifiable) withhold_errors(made);
   made.choice = std::move(estimate.choice);
   made.chosen = estimate.chosen.value_or(input.options.method);
