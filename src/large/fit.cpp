@@ -89,7 +89,7 @@ class FitOfAll {
 
  private:
   [[nodiscard]] bool likelihood() const {
-    return options_.method == Method::entropic || options_.method == Method::automatic;
+    return options_.method != Method::robot && options_.method != Method::robot_robust;
   }
 
   [[nodiscard]] LargeObjective objective(Objective kind) const {

@@ -137,7 +137,8 @@ FitOptions options_for(Method method) {
 
 TEST(LargeFit, AgreesWithMemoryAndOverTeams) {
   const Simulation sample = simulate({.design = Design::sensing, .rows = 360, .snr = 100, .mean = 1, .seed = 5});
-  for (const Method method : {Method::robot, Method::robot_robust, Method::automatic, Method::entropic}) {
+  for (const Method method :
+       {Method::robot, Method::robot_robust, Method::automatic, Method::mixture, Method::entropic}) {
     FitOptions options = options_for(method);
     options.threads = 1;
     options.starts = 1;
@@ -149,6 +150,8 @@ TEST(LargeFit, AgreesWithMemoryAndOverTeams) {
     if (method != Method::entropic) {  // whose many optima are not told apart on this design
       const Fit memory = fit(sample.problem, Linear{}, options);
       EXPECT_LT((one.parameters - memory.parameters).norm(), 1e-2 * memory.parameters.norm()) << one.message;
+      EXPECT_EQ(one.objective_name, memory.objective_name);
+      EXPECT_EQ(one.covariance.size(), memory.covariance.size());
     }
     for (const int size : method == Method::entropic ? std::vector{2} : std::vector{2, 4}) {
       // Every process holds its share of the pieces, as the reader would have given it.
