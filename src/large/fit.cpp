@@ -172,14 +172,6 @@ class FitOfAll {
     fit_.compression_error = all.measured_error();
   }
 
-  [[nodiscard]] bool cut_alike() const {
-    const Pieces &left = tables_.responses, &right = tables_.features;
-    if (left.count() != right.count()) return false;
-    for (std::size_t k = 0; k < left.count(); ++k)
-      if (left.rows(k) != right.rows(k)) return false;
-    return true;
-  }
-
   /// An answer that is adjusted for wrong links is no sum over rows.
   void keep_sample() {
     fit_.message =
@@ -210,7 +202,7 @@ class FitOfAll {
   void all_rows_in_order() {
     if (!bound_.linear_in_parameters())
       throw InvalidInput("rows in order of tables in pieces need a model that is linear in its coefficients");
-    if (tables_.response_rows != tables_.feature_rows || !cut_alike())
+    if (!tables_.cut_alike)
       throw BadData("rows in order of tables in pieces need as many rows in every file of either side");
     constexpr int most_steps = 200;
     constexpr double tolerance = 1e-3;  // nats, over all rows

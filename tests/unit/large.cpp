@@ -30,6 +30,7 @@ LargeTables as_tables(const Problem& problem, Index size, const std::string& scr
   LargeTables tables{in_pieces(left, size, scratch), in_pieces(problem.z, size, scratch)};
   tables.response_rows = static_cast<double>(problem.responses());
   tables.feature_rows = static_cast<double>(problem.features());
+  tables.cut_alike = problem.responses() == problem.features();
   tables.sample = problem;
   return tables;
 }
@@ -215,6 +216,10 @@ TEST(LargeFit, SaysWhatItCannotDo) {
   const LargeTables tables = as_tables(sample.problem, 50);
   EXPECT_EQ(complaint([&] { (void)fit_large(tables, Linear{}, options_for(Method::em), alone); }),
             "tables in pieces can be fitted by auto, mixture, entropic, robot and robot-robust; not by em");
+  LargeTables cut_otherwise = as_tables(sample.problem, 50);
+  cut_otherwise.cut_alike = false;
+  EXPECT_EQ(complaint([&] { (void)fit_large(cut_otherwise, Linear{}, options_for(Method::mixture), alone); }),
+            "rows in order of tables in pieces need as many rows in every file of either side");
 }
 
 class LargeFiles : public testing::Test {
@@ -287,6 +292,24 @@ TEST_F(LargeFiles, ReadsEveryRowOfEveryFileOnce) {
       EXPECT_EQ(seen.sample.x(k, 0), 40 * k);
       EXPECT_EQ(seen.sample.z(k, 0), 5 * k);
     }
+  }
+}
+
+TEST_F(LargeFiles, EveryProcessKnowsWhetherBothSidesAreCutAlike) {
+  const std::vector<std::string> y{write("y-1.csv", numbered("y,x", 0, 4)), write("y-2.csv", numbered("y,x", 4, 7)),
+                                   write("y-3.csv", numbered("y,x", 7, 9))},
+      alike{write("z-1.csv", numbered("z,u", 0, 4)), write("z-2.csv", numbered("z,u", 4, 7)),
+            write("z-3.csv", numbered("z,u", 7, 9))},
+      otherwise{alike[0], write("v-2.csv", numbered("z,u", 4, 6)), write("v-3.csv", numbered("z,u", 6, 9))};
+  for (const int size : {1, 2, 3}) {
+    const auto known = [&](const std::vector<std::string>& z) {
+      return as_team(size, [&](Team& team) {
+        const LargeTables mine = read_tables_in_pieces(y, z, {.response = {"y"}}, team);
+        return team.gather({mine.cut_alike ? 1.0 : 0.0});
+      });
+    };
+    EXPECT_EQ(known(alike), std::vector<double>(std::size_t(size), 1));
+    EXPECT_EQ(known(otherwise), std::vector<double>(std::size_t(size), 0));
   }
 }
 
