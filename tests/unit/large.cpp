@@ -190,6 +190,44 @@ TEST(LargeFit, AdjustsTheSampleWhereRegressionContradictsTheMixture) {
   const Fit found = fit_large(as_tables(problem, 300), Linear{}, options, alone);
   EXPECT_EQ(found.parameters, expected.parameters);
   EXPECT_EQ(found.message.rfind("a sample of 2000 rows of 2000: ", 0), 0U) << found.message;
+
+  options.method = Method::mixture;  // takes no more links to be wrong than regression allows
+  const Fit in_pieces = fit_large(as_tables(problem, 300), Linear{}, options, alone);
+  const Fit in_memory = fit(problem, Linear{}, options);
+  EXPECT_LT((in_pieces.parameters - in_memory.parameters).norm(), 1e-3) << in_pieces.message << in_memory.message;
+  EXPECT_NEAR(in_pieces.noise_sd, in_memory.noise_sd, 1e-3);
+}
+
+/// y = 7 + 3a - 2b + noise of that size, of integers, with every tenth link wrong.
+Problem integers(Index rows, double noise_sd) {
+  RandomStream random(8, 0);
+  Problem problem;
+  problem.z = Matrix::NullaryExpr(rows, 2, [&] { return double(random.below(101)) - 50; });
+  problem.y = (7 + 3 * problem.z.col(0).array() - 2 * problem.z.col(1).array()).matrix();
+  problem.y += noise_sd * Matrix::NullaryExpr(rows, 1, [&] { return random.normal(); });
+  problem.x.resize(rows, 0);
+  problem.z.topRows(rows / 10).colwise().reverseInPlace();
+  return problem;
+}
+
+TEST(LargeFit, RowsWithoutNoiseAreFittedExactly) {
+  Team alone;
+  const Fit found = fit_large(as_tables(integers(2000, 0), 300), Linear{}, options_for(Method::mixture), alone);
+  EXPECT_EQ(found.status, Fit::Status::converged) << found.message;
+  EXPECT_LT((found.parameters - Vector{{7, 3, -2}}).norm(), 1e-9) << found.message;
+  EXPECT_GT(found.noise_sd, 0);
+  EXPECT_TRUE(found.covariance.allFinite());
+}
+
+// The sample has less noise than all rows, which look linked wrongly until the first steps have told.
+TEST(LargeFit, LimitsTheShareOfWrongLinksOnlyAtTheEnd) {
+  LargeTables tables = as_tables(integers(2000, 5), 300);
+  tables.sample = integers(2000, 0.5);
+  Team alone;
+  const Fit found = fit_large(tables, Linear{}, options_for(Method::mixture), alone);
+  const Fit expected = fit(integers(2000, 5), Linear{}, options_for(Method::mixture));
+  EXPECT_LT((found.parameters - expected.parameters).norm(), 1e-3) << found.message << expected.message;
+  EXPECT_NEAR(found.noise_sd, expected.noise_sd, 1e-3);
 }
 
 TEST(LargeObjective, ScratchFileGivesTheSameBits) {
