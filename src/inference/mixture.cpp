@@ -28,10 +28,8 @@ class Mixture {
         links_(links),
         options_(options),
         weights_(links.weights_or_one()),
-        outputs_(static_cast<double>(links.rows.y.cols())) {
-    const Matrix& y = links.rows.y;
-    noise_floor_ = 1e-12 * (y.rowwise() - y.colwise().mean()).squaredNorm() / double(y.size()) + 1e-300;
-  }
+        outputs_(static_cast<double>(links.rows.y.cols())),
+        limits_{options.known_noise_variance, least_noise_variance(links.rows.y), options.largest_rate} {}
 
   MixtureFit run(const Vector& start) {
     fit_.parameters = start;
@@ -40,8 +38,7 @@ class Mixture {
     std::vector<double> squares(std::size_t(r.rows()));
     for (Index i = 0; i < r.rows(); ++i) squares[std::size_t(i)] = r.row(i).squaredNorm();
     std::nth_element(squares.begin(), squares.begin() + long(squares.size() / 2), squares.end());
-    set_noise_variance(squares[squares.size() / 2] / outputs_);
-    set_mismatch_rate(0.5);
+    belief_ = limited({squares[squares.size() / 2] / outputs_, 0.5}, limits_);
     const int rounds = links_.rows.x.cols() > 0 && bound_.additive() != nullptr ? 4 : 1;
     for (int round = 0; round < rounds; ++round) {
       renew_density();
@@ -52,13 +49,6 @@ class Mixture {
   }
 
  private:
-  void set_noise_variance(double estimate) {
-    fit_.noise_variance = std::max(noise_floor_, noise_is_known() ? options_.known_noise_variance : estimate);
-  }
-  void set_mismatch_rate(double estimate) {
-    fit_.rate_is_limited = estimate >= options_.largest_rate;
-    fit_.mismatch_rate = std::clamp(std::min(estimate, options_.largest_rate), 1e-9, 1 - 1e-9);
-  }
   [[nodiscard]] bool noise_is_known() const { return options_.known_noise_variance > 0; }
 
   void renew_density() {
@@ -71,21 +61,21 @@ class Mixture {
 
   /// Posterior of every link; returns the log-likelihood.
   double expect(const Matrix& r) {
-    expected_ = expect_links(at(r), belief());
+    expected_ = expect_links(at(r), belief_);
     return expected_.log_likelihood;
   }
   [[nodiscard]] LinkedResiduals at(const Matrix& r) const { return {r, log_other_, weights_, links_.known}; }
-  [[nodiscard]] LinkBelief belief() const { return {fit_.noise_variance, fit_.mismatch_rate}; }
 
   void maximise() {
     const Vector weights = expected_.probability.cwiseProduct(weights_);
     const LeastSquares solved = least_squares(bound_, links_.rows, fit_.parameters, weights, 5);
     fit_.parameters = solved.parameters;
-    set_noise_variance(solved.squares / std::max(outputs_ * weights.sum(), std::numeric_limits<double>::min()));
-    const Index open = links_.rows.size() - links_.known;
-    if (open == 0) return;
-    const double right = weights.tail(open).sum() / weights_.tail(open).sum();
-    set_mismatch_rate(1 - right);
+    const Index open = links_.open();
+    belief_ = maximised({.numbers = outputs_ * weights.sum(),
+                         .squares = solved.squares,
+                         .open = weights_.tail(open).sum(),
+                         .open_right = weights.tail(open).sum()},
+                        limits_);
   }
 
   void iterate() {
@@ -103,25 +93,26 @@ class Mixture {
   void finish() {
     const Matrix r = residuals(bound_, links_.rows, fit_.parameters);
     const MixtureSums sums =
-        mixture_sums(at(r), linked_jacobian(bound_, links_.rows, fit_.parameters), expected_, belief());
+        mixture_sums(at(r), linked_jacobian(bound_, links_.rows, fit_.parameters), expected_, belief_);
     const MixtureCovariance covariance =
-        mixture_covariance(sums, belief(), {noise_is_known(), fit_.rate_is_limited, options_.rate_variance});
+        mixture_covariance(sums, belief_, {noise_is_known(), belief_.rate_is_limited, options_.rate_variance});
+    fit_.noise_variance = belief_.noise_variance;
+    fit_.mismatch_rate = belief_.mismatch_rate;
+    fit_.rate_is_limited = belief_.rate_is_limited;
     fit_.model_covariance = covariance.model;
     fit_.covariance = covariance.sandwich;
     fit_.gain = fit_.log_likelihood - weights_.dot(log_other_);
-    judge_links(r);
-    fit_.link_probability = expected_.probability;
+    fit_.link_probability = judged_links(r);
   }
 
   /// Residuals of rows that were fitted to are smaller than the noise, and the most likely variance with them. Links
   /// are judged by the unbiased one, or right links far out would too often be called wrong.
-  void judge_links(const Matrix& r) {
-    const double most_likely = fit_.noise_variance;
+  [[nodiscard]] Vector judged_links(const Matrix& r) const {
+    LinkBelief unbiased = belief_;
     const double numbers = outputs_ * expected_.probability.cwiseProduct(weights_).sum();
     const double freedom = numbers - double(fit_.parameters.size());
-    if (!noise_is_known() && freedom > 0) fit_.noise_variance *= numbers / freedom;
-    expect(r);
-    fit_.noise_variance = most_likely;
+    if (!noise_is_known() && freedom > 0) unbiased.noise_variance *= numbers / freedom;
+    return expect_links(at(r), unbiased).probability;
   }
 
   const Model& bound_;
@@ -131,7 +122,8 @@ class Mixture {
   Vector log_other_;
   Expectation expected_;
   double outputs_;
-  double noise_floor_;
+  BeliefLimits limits_;
+  LimitedBelief belief_;
   MixtureFit fit_;
 };
 

@@ -2,12 +2,31 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "inference/balanced_inverse.hpp"
 #include "transport/gram.hpp"
 
 namespace unshuffle {
+
+LimitedBelief limited(const LinkBelief& estimate, const BeliefLimits& limits) {
+  constexpr double least_rate = 1e-9;  // a rate of 0 or 1 would stay there
+  const double noise = limits.known_noise_variance > 0 ? limits.known_noise_variance : estimate.noise_variance;
+  return {
+      {.noise_variance = std::max(limits.least_noise_variance, noise),
+       .mismatch_rate = std::clamp(std::min(estimate.mismatch_rate, limits.largest_rate), least_rate, 1 - least_rate)},
+      estimate.mismatch_rate >= limits.largest_rate};
+}
+
+double least_noise_variance(const Matrix& y) {
+  return 1e-12 * (y.rowwise() - y.colwise().mean()).squaredNorm() / double(y.size()) + 1e-300;
+}
+
+LimitedBelief maximised(const RightLinks& links, const BeliefLimits& limits) {
+  const double noise_variance = links.squares / std::max(links.numbers, std::numeric_limits<double>::min());
+  return limited({noise_variance, links.open > 0 ? 1 - links.open_right / links.open : 0.5}, limits);
+}
 
 Expectation expect_links(const LinkedResiduals& rows, const LinkBelief& belief) {
   const Matrix& r = rows.residual;

@@ -14,6 +14,22 @@ struct LinkBelief {
   double mismatch_rate = 0;   ///< α, of the links that are not known.
 };
 
+/// What a belief may be, whatever the rows say.
+struct BeliefLimits {
+  double known_noise_variance = 0;  ///< 0: estimated.
+  double least_noise_variance = 0;  ///< Rows without noise would make their links infinitely likely.
+  double largest_rate = 1;          ///< α is at most this.
+};
+
+struct LimitedBelief : LinkBelief {
+  bool rate_is_limited = false;  ///< α is the largest one allowed; the likelihood alone would say more.
+};
+
+[[nodiscard]] LimitedBelief limited(const LinkBelief& estimate, const BeliefLimits& limits);
+
+/// Far below what can be told from none in responses like these.
+[[nodiscard]] double least_noise_variance(const Matrix& y);
+
 /// What of a belief did not come out of the likelihood.
 struct GivenBelief {
   bool noise = false;
@@ -36,6 +52,17 @@ struct Expectation {
 
 /// The E step.
 [[nodiscard]] Expectation expect_links(const LinkedResiduals& rows, const LinkBelief& belief);
+
+/// The links, each as far as it is right.
+struct RightLinks {
+  double numbers = 0;     ///< o Σ π.
+  double squares = 0;     ///< Σ π|r|², at the w of the same M step.
+  double open = 0;        ///< How many links are not known,
+  double open_right = 0;  ///< and Σ π of these.
+};
+
+/// The M step of σ² and α; that of w is weighted least squares. Where all links are known, α is one half.
+[[nodiscard]] LimitedBelief maximised(const RightLinks& links, const BeliefLimits& limits);
 
 /// Weighted sums over rows.
 struct MixtureSums {

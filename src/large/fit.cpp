@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <omp.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -89,7 +90,7 @@ class FitOfAll {
 
  private:
   [[nodiscard]] bool likelihood() const {
-    return options_.method == Method::entropic || options_.method == Method::automatic;
+    return options_.method != Method::robot && options_.method != Method::robot_robust;
   }
 
   [[nodiscard]] LargeObjective objective(Objective kind) const {
@@ -172,76 +173,79 @@ class FitOfAll {
     fit_.compression_error = all.measured_error();
   }
 
-  [[nodiscard]] bool cut_alike() const {
-    const Pieces &left = tables_.responses, &right = tables_.features;
-    if (left.count() != right.count()) return false;
-    for (std::size_t k = 0; k < left.count(); ++k)
-      if (left.rows(k) != right.rows(k)) return false;
-    return true;
-  }
-
   /// An answer that is adjusted for wrong links is no sum over rows.
   void keep_sample() {
     fit_.message =
         fmt::format("a sample of {} rows of {:.0f}: {}", sample_.responses(), tables_.response_rows, fit_.message);
   }
 
-  [[nodiscard]] MixtureState mixture_start() const {
+  [[nodiscard]] TabulatedDensity wrong_links() const {
     Matrix t = sample_.y;
     if (sample_.x.cols() > 0)
       t -= bound_.additive()->part(Side::response, bound_.basis(Side::response, sample_.x), fit_.parameters);
-    MixtureState state;
-    state.other = KernelDensity(t, options_.seed).tabulated();
-    state.noise_variance = fit_.noise_sd * fit_.noise_sd;
-    state.mismatch_rate = std::clamp(1 - fit_.link_probabilities.mean(), 1e-9, 1 - 1e-9);
-    return state;
+    return KernelDensity(t, options_.seed).tabulated();
   }
 
   [[nodiscard]] MixtureOptions mixture_limits() const {
     MixtureOptions limits;
     limits.seed = options_.seed;
+    limits.known_noise_variance = options_.known_noise_sd * options_.known_noise_sd;
     const Links in_order = links_in_order(sample_);
     const CandidateLinks links{.rows = link(sample_, bound_, in_order.responses, in_order.features)};
     bound_mismatch_rate(bound_, links, least_squares(bound_, links.rows, fit_.parameters), limits);
     return limits;
   }
 
+  struct Climbed {
+    Vector w;
+    LimitedBelief belief;
+    MixtureSums sums{};
+    int steps = 0;
+    bool converged = false, stopped = false;
+  };
+
   // EM as in inference/mixture.cpp, from the sample's answer, each step a pass over all rows.
+  [[nodiscard]] Climbed climb(const TabulatedDensity& other, const BeliefLimits& limits, int steps_before = 0) {
+    constexpr double tolerance = 1e-3;  // nats, over all rows
+    Climbed at{.w = fit_.parameters,
+               .belief = limited({fit_.noise_sd * fit_.noise_sd, 1 - fit_.link_probabilities.mean()}, limits)};
+    at.sums = passes_.mixture_sums(at.w, {at.belief, other});
+    for (at.steps = steps_before; at.steps < steps_before + most_steps && !at.converged && !at.stopped; ++at.steps) {
+      const Vector step = balanced_inverse(at.sums.matrix) * at.sums.right;
+      at.w += step;
+      // Σ π(r - J step)², for a model linear in w.
+      const double squares = at.sums.squares - 2 * step.dot(at.sums.right) + step.dot(at.sums.matrix * step);
+      at.belief = maximised(
+          {.numbers = at.sums.links, .squares = squares, .open = at.sums.open, .open_right = at.sums.links}, limits);
+      MixtureSums next = passes_.mixture_sums(at.w, {at.belief, other});
+      at.converged = std::abs(next.log_likelihood - at.sums.log_likelihood) <= tolerance;
+      at.sums = std::move(next);
+      at.stopped = options_.progress && !options_.progress(at.steps + 1, 2 * most_steps);
+    }
+    return at;
+  }
+
   void all_rows_in_order() {
     if (!bound_.linear_in_parameters())
       throw InvalidInput("rows in order of tables in pieces need a model that is linear in its coefficients");
-    if (tables_.response_rows != tables_.feature_rows || !cut_alike())
+    if (!tables_.cut_alike)
       throw BadData("rows in order of tables in pieces need as many rows in every file of either side");
-    constexpr int most_steps = 200;
-    constexpr double tolerance = 1e-3;  // nats, over all rows
-    MixtureState state = mixture_start();
-    const MixtureOptions limits = mixture_limits();
-    GivenBelief given{options_.known_noise_sd > 0, false, limits.rate_variance};
-    double largest_rate = 1;
-    Vector w = fit_.parameters;
-    MixtureSums sums = passes_.mixture_sums(w, state);
-    bool converged = false, stopped = false;
-    int steps = 0;
-    for (; steps < most_steps && !converged && !stopped; ++steps) {
-      const Vector step = balanced_inverse(sums.matrix) * sums.right;
-      w += step;
-      // Σ π(r - J step)², for a model linear in w.
-      const double squares = sums.squares - 2 * step.dot(sums.right) + step.dot(sums.matrix * step);
-      if (options_.known_noise_sd == 0) state.noise_variance = squares / sums.links;
-      const double rate = 1 - sums.links / rows_.response_rows;
-      if (rate_is_implausible(rate, limits)) largest_rate = limits.largest_rate;
-      given.rate = rate >= largest_rate;
-      state.mismatch_rate = std::clamp(std::min(rate, largest_rate), 1e-9, 1 - 1e-9);
-      MixtureSums next = passes_.mixture_sums(w, state);
-      converged = std::abs(next.log_likelihood - sums.log_likelihood) <= tolerance;
-      sums = std::move(next);
-      stopped = options_.progress && !options_.progress(steps + 1, most_steps);
+    const TabulatedDensity other = wrong_links();
+    const MixtureOptions bounded = mixture_limits();
+    BeliefLimits limits{bounded.known_noise_variance, least_noise_variance(sample_.y)};
+    Climbed found = climb(other, limits);
+    // As in memory: what steps say on the way may be anything, so the limit is for where they end.
+    if (!found.stopped && rate_is_implausible(found.belief.mismatch_rate, bounded)) {
+      limits.largest_rate = bounded.largest_rate;
+      found = climb(other, limits, found.steps);
     }
-    if (options_.progress) (void)options_.progress(most_steps, most_steps);
+    if (options_.progress) (void)options_.progress(2 * most_steps, 2 * most_steps);
+    const auto& [w, belief, sums, steps, converged, stopped] = found;
     fit_.parameters = w;
-    const MixtureCovariance covariance = mixture_covariance(sums, state, given);
+    const MixtureCovariance covariance =
+        mixture_covariance(sums, belief, {options_.known_noise_sd > 0, belief.rate_is_limited, bounded.rate_variance});
     if (fit_.identifiable.verdict != Verdict::not_identifiable) fit_.covariance = covariance.sandwich;
-    fit_.noise_sd = std::sqrt(state.noise_variance);
+    fit_.noise_sd = std::sqrt(belief.noise_variance);
     fit_.link_probabilities.resize(0);  // they were the sample's
     fit_.status = stopped     ? Fit::Status::stopped
                   : converged ? Fit::Status::converged
@@ -249,15 +253,18 @@ class FitOfAll {
     fit_.message = fmt::format(
         "all rows, from a sample of {}: {} after {} iterations: {:.1f} % of the links in the order "
         "given are wrong",
-        sample_.responses(), converged ? "converged" : "did not converge", steps, 100 * state.mismatch_rate);
+        sample_.responses(), converged ? "converged" : "did not converge", steps, 100 * belief.mismatch_rate);
     fit_.iterations = fit_.evaluations = steps;
     fit_.objective = -sums.log_likelihood;
     LargeObjective all = objective(Objective::transport);
-    const double epsilon = 2 * state.noise_variance;
     const double largest_cost = all.largest_cost(w);
+    const double epsilon = std::max(2 * belief.noise_variance, least_epsilon * largest_cost);
     set_transport(all, all.evaluate(w, epsilon, false), epsilon, largest_cost);
     fit_.candidates = {{"sample", w, fit_.objective, converged, steps, fit_.message}};
   }
+
+  static constexpr int most_steps = 200;          // of EM
+  static constexpr double least_epsilon = 1e-10;  // of the largest cost; cells as narrow as less asks for are too many
 
   const LargeTables& tables_;
   const Model& model_;

@@ -266,6 +266,7 @@ LargeTables read_tables_in_pieces(const std::vector<std::string>& responses, con
   LargeTables tables{std::move(left_pieces), std::move(right_pieces)};
   tables.response_rows = std::accumulate(response_rows.begin(), response_rows.end(), 0.0);
   tables.feature_rows = std::accumulate(feature_rows.begin(), feature_rows.end(), 0.0);
+  tables.cut_alike = response_rows == feature_rows;
   const Matrix sample = sample_of(tables.responses, response_rows, options.sample_rows, team);
   tables.sample.y = sample.leftCols(1);
   tables.sample.x = sample.rightCols(sample.cols() - 1);

@@ -112,6 +112,19 @@ class Pieces(Case):
                     self.assertAlmostEqual(other["coefficients"][name], value, delta=1e-9 * max(1, abs(value)))
 
     @unittest.skipUnless(HAS_MPI, "needs mpirun and the component mpi")
+    def test_any_number_of_processes_refuses_files_of_unequal_lengths(self):
+        with open(self.path("s/features-0002.csv")) as file:
+            lines = file.readlines()
+        with open(self.path("s/features-0002.csv"), "w") as file:
+            file.writelines(lines[:-100])
+        with open(self.path("s/features-0003.csv"), "a") as file:
+            file.writelines(lines[-100:])
+        for count in (1, 2, 3):
+            done = self.run_here(self.processes(count, *self.FIT, "--method", "mixture", "--stream"))
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertIn("need as many rows in every file of either side", done.stderr)
+
+    @unittest.skipUnless(HAS_MPI, "needs mpirun and the component mpi")
     def test_bad_data_in_one_process_ends_all_of_them(self):
         with open(self.path("s/features-0003.csv"), "a") as file:
             file.write("1,2,3,4,oops\n")

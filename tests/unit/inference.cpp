@@ -18,6 +18,7 @@
 #include "inference/kernel_density.hpp"
 #include "inference/likelihood.hpp"
 #include "inference/mixture.hpp"
+#include "inference/mixture_sums.hpp"
 #include "inference/moments.hpp"
 #include "inference/profile.hpp"
 #include "inference/search.hpp"
@@ -467,6 +468,23 @@ TEST(Mixture, agrees_with_a_general_optimiser) {
   EXPECT_NEAR(found.noise_variance, oracle["noise_variance"], 1e-4);
   EXPECT_NEAR(found.mismatch_rate, oracle["mismatch_rate"], 1e-4);
   EXPECT_NEAR(found.log_likelihood, oracle["log_likelihood"], 1e-6);
+}
+
+TEST(Mixture, a_step_stays_within_its_limits) {
+  const RightLinks links{.numbers = 80, .squares = 20, .open = 50, .open_right = 30};
+  const LimitedBelief free = maximised(links, {});
+  EXPECT_DOUBLE_EQ(free.noise_variance, 0.25);
+  EXPECT_DOUBLE_EQ(free.mismatch_rate, 0.4);
+  EXPECT_FALSE(free.rate_is_limited);
+  const LimitedBelief bounded =
+      maximised(links, {.known_noise_variance = 2, .least_noise_variance = 1, .largest_rate = 0.3});
+  EXPECT_EQ(bounded.noise_variance, 2);
+  EXPECT_EQ(bounded.mismatch_rate, 0.3);
+  EXPECT_TRUE(bounded.rate_is_limited);
+  const LimitedBelief exact = maximised({.numbers = 50, .squares = -1e-14, .open = 50, .open_right = 50},
+                                        {.least_noise_variance = 1e-12});  // squares of rounding errors
+  EXPECT_EQ(exact.noise_variance, 1e-12);
+  EXPECT_GT(exact.mismatch_rate, 0);
 }
 
 TEST(KernelDensity, tables_are_densities_near_the_one_that_was_drawn_from) {

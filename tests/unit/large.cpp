@@ -30,6 +30,7 @@ LargeTables as_tables(const Problem& problem, Index size, const std::string& scr
   LargeTables tables{in_pieces(left, size, scratch), in_pieces(problem.z, size, scratch)};
   tables.response_rows = static_cast<double>(problem.responses());
   tables.feature_rows = static_cast<double>(problem.features());
+  tables.cut_alike = problem.responses() == problem.features();
   tables.sample = problem;
   return tables;
 }
@@ -137,7 +138,8 @@ FitOptions options_for(Method method) {
 
 TEST(LargeFit, AgreesWithMemoryAndOverTeams) {
   const Simulation sample = simulate({.design = Design::sensing, .rows = 360, .snr = 100, .mean = 1, .seed = 5});
-  for (const Method method : {Method::robot, Method::robot_robust, Method::automatic, Method::entropic}) {
+  for (const Method method :
+       {Method::robot, Method::robot_robust, Method::automatic, Method::mixture, Method::entropic}) {
     FitOptions options = options_for(method);
     options.threads = 1;
     options.starts = 1;
@@ -149,6 +151,8 @@ TEST(LargeFit, AgreesWithMemoryAndOverTeams) {
     if (method != Method::entropic) {  // whose many optima are not told apart on this design
       const Fit memory = fit(sample.problem, Linear{}, options);
       EXPECT_LT((one.parameters - memory.parameters).norm(), 1e-2 * memory.parameters.norm()) << one.message;
+      EXPECT_EQ(one.objective_name, memory.objective_name);
+      EXPECT_EQ(one.covariance.size(), memory.covariance.size());
     }
     for (const int size : method == Method::entropic ? std::vector{2} : std::vector{2, 4}) {
       // Every process holds its share of the pieces, as the reader would have given it.
@@ -186,6 +190,44 @@ TEST(LargeFit, AdjustsTheSampleWhereRegressionContradictsTheMixture) {
   const Fit found = fit_large(as_tables(problem, 300), Linear{}, options, alone);
   EXPECT_EQ(found.parameters, expected.parameters);
   EXPECT_EQ(found.message.rfind("a sample of 2000 rows of 2000: ", 0), 0U) << found.message;
+
+  options.method = Method::mixture;  // takes no more links to be wrong than regression allows
+  const Fit in_pieces = fit_large(as_tables(problem, 300), Linear{}, options, alone);
+  const Fit in_memory = fit(problem, Linear{}, options);
+  EXPECT_LT((in_pieces.parameters - in_memory.parameters).norm(), 1e-3) << in_pieces.message << in_memory.message;
+  EXPECT_NEAR(in_pieces.noise_sd, in_memory.noise_sd, 1e-3);
+}
+
+/// y = 7 + 3a - 2b + noise of that size, of integers, with every tenth link wrong.
+Problem integers(Index rows, double noise_sd) {
+  RandomStream random(8, 0);
+  Problem problem;
+  problem.z = Matrix::NullaryExpr(rows, 2, [&] { return double(random.below(101)) - 50; });
+  problem.y = (7 + 3 * problem.z.col(0).array() - 2 * problem.z.col(1).array()).matrix();
+  problem.y += noise_sd * Matrix::NullaryExpr(rows, 1, [&] { return random.normal(); });
+  problem.x.resize(rows, 0);
+  problem.z.topRows(rows / 10).colwise().reverseInPlace();
+  return problem;
+}
+
+TEST(LargeFit, RowsWithoutNoiseAreFittedExactly) {
+  Team alone;
+  const Fit found = fit_large(as_tables(integers(2000, 0), 300), Linear{}, options_for(Method::mixture), alone);
+  EXPECT_EQ(found.status, Fit::Status::converged) << found.message;
+  EXPECT_LT((found.parameters - Vector{{7, 3, -2}}).norm(), 1e-9) << found.message;
+  EXPECT_GT(found.noise_sd, 0);
+  EXPECT_TRUE(found.covariance.allFinite());
+}
+
+// The sample has less noise than all rows, which look linked wrongly until the first steps have told.
+TEST(LargeFit, LimitsTheShareOfWrongLinksOnlyAtTheEnd) {
+  LargeTables tables = as_tables(integers(2000, 5), 300);
+  tables.sample = integers(2000, 0.5);
+  Team alone;
+  const Fit found = fit_large(tables, Linear{}, options_for(Method::mixture), alone);
+  const Fit expected = fit(integers(2000, 5), Linear{}, options_for(Method::mixture));
+  EXPECT_LT((found.parameters - expected.parameters).norm(), 1e-3) << found.message << expected.message;
+  EXPECT_NEAR(found.noise_sd, expected.noise_sd, 1e-3);
 }
 
 TEST(LargeObjective, ScratchFileGivesTheSameBits) {
@@ -212,6 +254,10 @@ TEST(LargeFit, SaysWhatItCannotDo) {
   const LargeTables tables = as_tables(sample.problem, 50);
   EXPECT_EQ(complaint([&] { (void)fit_large(tables, Linear{}, options_for(Method::em), alone); }),
             "tables in pieces can be fitted by auto, mixture, entropic, robot and robot-robust; not by em");
+  LargeTables cut_otherwise = as_tables(sample.problem, 50);
+  cut_otherwise.cut_alike = false;
+  EXPECT_EQ(complaint([&] { (void)fit_large(cut_otherwise, Linear{}, options_for(Method::mixture), alone); }),
+            "rows in order of tables in pieces need as many rows in every file of either side");
 }
 
 class LargeFiles : public testing::Test {
@@ -284,6 +330,24 @@ TEST_F(LargeFiles, ReadsEveryRowOfEveryFileOnce) {
       EXPECT_EQ(seen.sample.x(k, 0), 40 * k);
       EXPECT_EQ(seen.sample.z(k, 0), 5 * k);
     }
+  }
+}
+
+TEST_F(LargeFiles, EveryProcessKnowsWhetherBothSidesAreCutAlike) {
+  const std::vector<std::string> y{write("y-1.csv", numbered("y,x", 0, 4)), write("y-2.csv", numbered("y,x", 4, 7)),
+                                   write("y-3.csv", numbered("y,x", 7, 9))},
+      alike{write("z-1.csv", numbered("z,u", 0, 4)), write("z-2.csv", numbered("z,u", 4, 7)),
+            write("z-3.csv", numbered("z,u", 7, 9))},
+      otherwise{alike[0], write("v-2.csv", numbered("z,u", 4, 6)), write("v-3.csv", numbered("z,u", 6, 9))};
+  for (const int size : {1, 2, 3}) {
+    const auto known = [&](const std::vector<std::string>& z) {
+      return as_team(size, [&](Team& team) {
+        const LargeTables mine = read_tables_in_pieces(y, z, {.response = {"y"}}, team);
+        return team.gather({mine.cut_alike ? 1.0 : 0.0});
+      });
+    };
+    EXPECT_EQ(known(alike), std::vector<double>(std::size_t(size), 1));
+    EXPECT_EQ(known(otherwise), std::vector<double>(std::size_t(size), 0));
   }
 }
 

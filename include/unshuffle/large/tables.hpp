@@ -21,6 +21,7 @@ struct LargeTables {
   Pieces features;   ///< Likewise z.
   double response_rows = 0;
   double feature_rows = 0;  ///< Over all processes, as above.
+  bool cut_alike = false;   ///< Pieces of equal number have equally many rows, in every process.
   ColumnChoice columns{};   ///< With nothing left open.
   std::vector<std::string> notes{};
   /// Rows evenly spaced over the tables, the same in every process; rows of equal number stay beside each other where
