@@ -590,6 +590,29 @@ TEST(Mixture, pairs_keep_links_in_order_that_are_probably_right) {
   EXPECT_GT(right, 150);
 }
 
+TEST(Mixture, pairs_leave_out_rows_for_which_no_other_is_left) {
+  RandomStream random(5, 0);
+  Problem problem;
+  problem.z = Matrix::NullaryExpr(41, 1, [&] { return random.normal(); });
+  problem.y = 1 + 2 * problem.z.array() + 0.1 * Matrix::NullaryExpr(41, 1, [&] { return random.normal(); }).array();
+  problem.y(40, 0) = 50;
+  Problem grouped = problem, weighted = problem;
+  for (Index i = 0; i < 41; ++i) grouped.response_groups.push_back(i % 2);
+  grouped.feature_groups = grouped.response_groups;
+  grouped.feature_groups.back() = 1;
+  weighted.response_weights = Vector::Ones(41);
+  weighted.response_weights(40) = 0;
+  FitOptions options;
+  options.method = Method::mixture;
+  for (const Problem& tested : {grouped, weighted}) {
+    const auto bound = Linear{}.bound_to(completed(tested));
+    const Matching matching = match(fit(tested, Linear{}, options), tested, *bound, options);
+    EXPECT_EQ(matching.pairs.size(), 40U);
+    EXPECT_EQ(matching.unmatched_responses, std::vector<Index>{40});
+    EXPECT_EQ(matching.unmatched_features, std::vector<Index>{40});
+  }
+}
+
 TEST(Mixture, bootstrap_agrees_with_the_sandwich) {
   const Simulation sample = sensing_sample(400, 0.3, 10);
   FitOptions options;
