@@ -640,6 +640,21 @@ TEST(Automatic, takes_all_links_when_the_order_tells_nothing) {
   EXPECT_EQ(found.choice.rfind("entropic", 0), 0U) << found.choice;
 }
 
+TEST(Automatic, says_when_noise_was_given_and_when_the_dense_backend_was_asked_for) {
+  const Problem problem = gamma_sample(60, 2, 0, 1).problem;
+  FitOptions options;
+  options.method = Method::automatic;
+  options.row_order_unrelated = true;
+  options.starts = 1;
+  const auto says = [&](const char* words) {
+    return fit(problem, Linear{}, options).choice.find(words) != std::string::npos;
+  };
+  EXPECT_TRUE(says("noise estimated\none response"));
+  options.known_noise_sd = 0.1;
+  options.backend = Backend::dense;
+  EXPECT_TRUE(says("noise given\nthe dense backend"));
+}
+
 TEST(Automatic, does_not_take_groups_for_an_order) {
   // Groups by response, shuffled within: rows beside each other share a group, and so agree without being linked.
   Simulation sample = sensing_sample(300, 1, 5);
