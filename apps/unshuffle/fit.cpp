@@ -15,6 +15,7 @@
 #include "unshuffle/data/output_file.hpp"
 #include "unshuffle/error.hpp"
 #include "unshuffle/fit/match.hpp"
+#include "unshuffle/fit/methods.hpp"
 #include "unshuffle/large/fit.hpp"
 #include "unshuffle/model/registry.hpp"
 #include "unshuffle/report/html.hpp"
@@ -78,12 +79,19 @@ void add_descent_options(CLI::App& app, FitCommand& command) {
                      "down.");
 }
 
+std::string traced_methods() {
+  std::vector<std::string_view> names;
+  for (const MethodInfo& info : known_methods()) {
+    if (info.traced) names.push_back(info.name);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 void add_output_options(CLI::App& app, FitCommand& command) {
   app.add_option("--out", command.out, "Write the fit as JSON; predict, match, gradient and --start read it.");
   app.add_option("--pairs", command.pairs, "Write one-to-one pairs as CSV; rows are counted from 0.");
-  command.trace_given =
-      app.add_option("--trace", command.trace,
-                     "Write every iteration of every start as CSV; not for auto, mixture, entropic, adjusted.");
+  command.trace_given = app.add_option(
+      "--trace", command.trace, fmt::format("Write every iteration of every start as CSV; for {}.", traced_methods()));
   command.links_given = app.add_option(
       "--links", command.links,
       "Write response_row,probability as CSV: how likely each row is linked in the order given (mixture).");
@@ -121,9 +129,7 @@ void require_read(const FitCommand& command, Method method) {
        {command.start_confidence_given, command.optimizer_given, command.epsilon_start_given}) {
     require_meaning(*option, robot, "the robot methods");
   }
-  const bool traced = method != Method::automatic && method != Method::mixture && method != Method::entropic &&
-                      method != Method::adjusted;
-  require_meaning(*command.trace_given, traced, "methods that descend from starts, such as --method robot,");
+  require_meaning(*command.trace_given, info_of(method).traced, "--method " + traced_methods());
   const bool linked = method == Method::automatic || method == Method::mixture;
   require_meaning(*command.links_given, linked, "--method mixture or auto");
   require_meaning(*command.report_truth_given, !command.report.empty(), "--report");

@@ -40,11 +40,7 @@ void require_estimable(const Problem& problem, const Model& bound) {
 }
 
 void require_memory(const Problem& problem, const Model& bound, const FitOptions& options) {
-  const auto methods = known_methods();
-  const bool dense_method = std::any_of(methods.begin(), methods.end(), [&](const MethodInfo& info) {
-    return info.method == options.method && info.dense;
-  });
-  if (!dense_method && backend_for(problem, bound, options.backend) == Backend::sorted) return;
+  if (!info_of(options.method).dense && backend_for(problem, bound, options.backend) == Backend::sorted) return;
   const bool plan_is_shared =
       options.method == Method::robot || options.method == Method::robot_robust || options.method == Method::automatic;
   const int processes = several(options.team) && plan_is_shared && !problem.has_prior() ? options.team->size() : 1;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <variant>
 
 #include "fit/batch.hpp"
@@ -144,6 +145,20 @@ Matching match_all(const Problem& problem, const Model& bound, const VectorRef& 
   return match(evaluator, problem, bound, w);
 }
 
+/// Whether any two of them could be linked: rows of one group, both with weight.
+bool may_match(const Problem& problem, const std::vector<Index>& responses, const std::vector<Index>& features) {
+  const auto group = [](const std::vector<Index>& groups, Index row) {
+    return groups.empty() ? Index{0} : groups[std::size_t(row)];
+  };
+  std::set<Index> present;
+  for (const Index i : responses) {
+    if (problem.response_weights(i) > 0) present.insert(group(problem.response_groups, i));
+  }
+  return std::any_of(features.begin(), features.end(), [&](Index j) {
+    return problem.feature_weights(j) > 0 && present.contains(group(problem.feature_groups, j));
+  });
+}
+
 // The plan does not know of the order. Links in it that are right more probably than not are kept; the other rows are
 // linked among themselves, as far as their own links in order are wrong.
 Matching match_beside_order(const Fit& fit, const Problem& problem, const Model& bound, const FitOptions& options) {
@@ -162,7 +177,7 @@ Matching match_beside_order(const Fit& fit, const Problem& problem, const Model&
     response_kept[std::size_t(i)] = feature_kept[std::size_t(j)] = 1;
   }
   const std::vector<Index> responses = missing(response_kept), features = missing(feature_kept);
-  if (responses.empty() || features.empty()) {
+  if (!may_match(problem, responses, features)) {
     matching.unmatched_responses = responses;
     matching.unmatched_features = features;
   } else {

@@ -73,6 +73,7 @@ void validate(const FitOptions& options) {
   require(options.gw_slices >= 1, "gw_slices", options.gw_slices, ">= 1");
   require(positive(options.gw_epsilon), "gw_epsilon", options.gw_epsilon, "> 0");
   require(options.unroll >= 1, "unroll", options.unroll, ">= 1");
+  require(options.bootstrap == 0 || options.bootstrap >= 2, "bootstrap", options.bootstrap, "0 or >= 2");
   require(options.known_noise_sd == 0 || positive(options.known_noise_sd), "known_noise_sd", options.known_noise_sd,
           "0 (not known) or > 0");
 }

@@ -26,7 +26,7 @@ std::vector<Index> sample_rows(Index total, Index count, RandomStream& random) {
     taken.insert(row);
     rows.push_back(row);
   }
-  for (std::size_t i = rows.size(); i > 1; --i) std::swap(rows[i - 1], rows[std::size_t(random.below(Index(i)))]);
+  shuffle(rows, random);
   return rows;
 }
 

@@ -117,7 +117,7 @@ Scene make_scene(const Model& model, const LinkedRows& rows, Index count, Index 
   const std::vector<Index> chosen = sample_rows(rows.size(), count, random);
   // A cyclic shift of a random order pairs every row with another one.
   std::vector<Index> order = sample_rows(Index(chosen.size()), Index(chosen.size()), random);
-  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[std::size_t(random.below(Index(i)))]);
+  shuffle(order, random);
   std::vector<Index> other(chosen.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
     other[std::size_t(order[i])] = chosen[std::size_t(order[(i + 1) % order.size()])];

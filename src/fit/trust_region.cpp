@@ -94,7 +94,8 @@ Minimum trust_region(const SmoothFunction& f, const Vector& start, const StopRul
   bool moved = true;
   for (;; ++minimum.iterations) {
     minimum.value = here.value;
-    const double trusted = stop.noise * std::abs(here.value) + std::numeric_limits<double>::min();
+    const double trusted =
+        std::max({stop.noise * std::abs(here.value), stop.noise_floor, std::numeric_limits<double>::min()});
     minimum.gradient_norm = free_gradient_norm(minimum.at, here.gradient, stop.radius);
     minimum.on_boundary = minimum.at.norm() >= (1 - 1e-9) * stop.radius;
     minimum.stopped = moved && !watch(minimum.iterations, here, minimum.gradient_norm);

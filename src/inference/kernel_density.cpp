@@ -1,5 +1,7 @@
 #include "inference/kernel_density.hpp"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -89,9 +91,11 @@ Vector KernelDensity::log_at(const Matrix& values) const {
   if (table_.logs.size() > 0) return values.col(0).unaryExpr([&](double value) { return table_.log_at(value); });
   const Matrix scaled = values * bandwidth_.cwiseInverse().asDiagonal();
   Vector logs(values.rows());
+  Matrix squares_of_thread(centres_.rows(), omp_get_max_threads());  // here, as nothing can be thrown out of the loop
 #pragma omp parallel for schedule(static)
   for (Index i = 0; i < values.rows(); ++i) {
-    const Vector squares = (centres_.rowwise() - scaled.row(i)).rowwise().squaredNorm();
+    auto squares = squares_of_thread.col(omp_get_thread_num());
+    squares = (centres_.rowwise() - scaled.row(i)).rowwise().squaredNorm();
     const double least = squares.minCoeff();
     logs(i) = log_unit_ - 0.5 * least + std::log((-0.5 * (squares.array() - least)).exp().sum());
   }

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "fit/random.hpp"
+#include "in_parallel.hpp"
 #include "inference/distance.hpp"
 #include "transport/gram.hpp"
 
@@ -319,13 +320,12 @@ std::vector<MomentStart> moment_starts(const Problem& problem, const Model& boun
   if (!equations.usable()) return {};
   std::vector<MomentStart> found(static_cast<std::size_t>(tries));
   constexpr std::uint64_t stream = 1ULL << 43U;
-#pragma omp parallel for schedule(dynamic, 8)
-  for (int k = 0; k < tries; ++k) {
-    RandomStream random(seed, stream + std::uint64_t(k));
+  in_parallel(found.size(), [&](std::size_t k) {
+    RandomStream random(seed, stream + k);
     Vector at = equations.random_point(random);
     const double misfit = solve(equations, at);
-    found[std::size_t(k)] = equations.start_at(at, misfit);
-  }
+    found[k] = equations.start_at(at, misfit);
+  });
   std::erase_if(found,
                 [](const MomentStart& start) { return !start.parameters.allFinite() || !std::isfinite(start.misfit); });
   std::stable_sort(found.begin(), found.end(),

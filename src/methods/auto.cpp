@@ -36,10 +36,12 @@ bool order_may_tell(const MethodInput& input) {
 Estimate without_order(const MethodInput& input, const std::string& before) {
   const std::size_t blocks = blocks_of(input.problem).size();
   const std::string groups = blocks > 1 ? fmt::format(" within {} groups and known pairs", blocks) : "";
+  const char* noise = input.options.known_noise_sd > 0 ? ", noise given" : ", noise estimated";
   const char* why = scalar(input) ? "one response and an additive model make all links together affordable"
-                                  : "several responses, or a model that is not additive: all pairs are looked at";
-  return said(estimate_entropic(input), Method::entropic, "likelihood over all links" + groups + ", noise estimated",
-              before + why);
+                    : input.options.backend == Backend::dense
+                        ? "the dense backend was asked for: all pairs are looked at"
+                        : "several responses, or a model that is not additive: all pairs are looked at";
+  return said(estimate_entropic(input), Method::entropic, "likelihood over all links" + groups + noise, before + why);
 }
 
 /// Sum of the logarithms of the standard errors: of two estimates of the same coefficients, the one with less knows

@@ -7,6 +7,7 @@
 // so the M step is a regression of the averaged responses on m rows.
 #include <cmath>
 
+#include "in_parallel.hpp"
 #include "methods/each_start.hpp"
 #include "methods/swap_chain.hpp"
 
@@ -132,10 +133,9 @@ class ExpectationMaximisation {
   Expected expect_soft() {
     const PairCosts costs(input_.bound, rows_.tables(), w_);
     std::vector<WeightedLinks> sampled(chains_.size());
-#pragma omp parallel for schedule(dynamic, 1)
-    for (std::size_t k = 0; k < chains_.size(); ++k) {
+    in_parallel(chains_.size(), [&](std::size_t k) {
       sampled[k] = chains_[k].sample(costs, variance_, proposals() / 2, proposals() - proposals() / 2);
-    }
+    });
     WeightedLinks all;
     for (const WeightedLinks& one : sampled) {
       append(all.links, one.links);
@@ -148,10 +148,8 @@ class ExpectationMaximisation {
   Expected expect_hard() {
     const PairCosts costs(input_.bound, rows_.tables(), w_);
     std::vector<Links> visited(chains_.size());
-#pragma omp parallel for schedule(dynamic, 1)
-    for (std::size_t k = 0; k < chains_.size(); ++k) {
-      visited[k] = chains_[k].best_visited(costs, variance_, proposals());
-    }
+    in_parallel(chains_.size(),
+                [&](std::size_t k) { visited[k] = chains_[k].best_visited(costs, variance_, proposals()); });
     std::size_t best = 0;
     for (std::size_t k = 1; k < chains_.size(); ++k) {
       if (chains_[k].total_cost(costs) < chains_[best].total_cost(costs)) best = k;

@@ -180,7 +180,7 @@ Fit fit(const Problem& given, const Model& model, const FitOptions& options) {
   const Problem problem = completed(given);
   const auto bound = model.bound_to(problem);
   require_enough_rows(problem, *bound);
-  require_prior_is_read(problem, entry_of(options.method).info);
+  require_prior_is_read(problem, info_of(options.method));
 
   const double moved_before = options.team == nullptr ? 0 : options.team->bytes_moved();
   const FitOptions kept = with_finished_work(problem, *bound, options);

@@ -13,6 +13,7 @@
 #include <cmath>
 
 #include "fit/random.hpp"
+#include "in_parallel.hpp"
 #include "methods/unlinked.hpp"
 #include "unshuffle/error.hpp"
 
@@ -258,14 +259,13 @@ Hypothesis search(const Scene& scene, const FitOptions& options, bool& stopped) 
   for (Index done = 0; done < options.rs_samples && !stopped; done += streams * per_stream) {
     std::vector<Hypothesis> found(streams);
     const Index left = options.rs_samples - done;
-#pragma omp parallel for schedule(dynamic, 1)
-    for (int k = 0; k < streams; ++k) {
-      for (Index sample = k; sample < std::min<Index>(left, streams * per_stream); sample += streams) {
-        auto& mine = found[std::size_t(k)];
-        Hypothesis drawn = scene.draw(random[std::size_t(k)], std::max(best.agreeing, mine.agreeing));
+    in_parallel(found.size(), [&](std::size_t k) {
+      Hypothesis& mine = found[k];
+      for (auto sample = Index(k); sample < std::min<Index>(left, streams * per_stream); sample += streams) {
+        Hypothesis drawn = scene.draw(random[k], std::max(best.agreeing, mine.agreeing));
         if (drawn.agreeing > mine.agreeing) mine = std::move(drawn);
       }
-    }
+    });
     for (Hypothesis& one : found) {
       if (one.agreeing > best.agreeing) best = std::move(one);
     }

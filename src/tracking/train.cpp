@@ -122,9 +122,7 @@ void train_epoch(TrainState& state, const std::vector<TrainFrame>& frames, const
   RandomStream random(options.seed, std::uint64_t(state.epochs()));
   std::vector<Index> order(frames.size());
   std::iota(order.begin(), order.end(), Index{0});
-  for (std::size_t left = order.size(); left > 1; --left) {
-    std::swap(order[left - 1], order[std::size_t(random.below(Index(left)))]);
-  }
+  shuffle(order, random);
   double value = 0;
   double pairs = 0;
   for (std::size_t begin = 0; begin < order.size(); begin += std::size_t(options.batch)) {

@@ -462,7 +462,8 @@ class BadUsage(Case):
                     says="--repeat = 0 must be at least 1")
 
     def test_options_without_meaning_are_not_ignored(self):
-        self.refuse_fit("--method", "entropic", "--trace", "t.csv", says="--trace has a meaning with methods")
+        for method in ("entropic", "ls", "rr", "one-step"):
+            self.refuse_fit("--method", method, "--trace", "t.csv", says="--trace has a meaning with --method robot, ")
         self.refuse_fit("--method", "robot", "--bootstrap", "9", says="--bootstrap has a meaning with --method auto")
         self.refuse_fit("--method", "mixture", "--bootstrap", "1", says="--bootstrap = 1 must be 0 or at least 2")
         self.refuse_fit("--unmatched", "0.1", says="--unmatched has a meaning with --robust only")

@@ -125,6 +125,15 @@ TEST(Lbfgs, copes_with_values_that_carry_rounding_noise) {
   }
 }
 
+TEST(TrustRegion, takes_gains_below_the_noise_floor_for_none) {
+  const Quadratic f(6, 1, 0.1);
+  for (const double floor : {0.0, 1e6}) {
+    const Minimum found = trust_region(f, Vector::Zero(6), {.noise_floor = floor}, go_on);
+    EXPECT_TRUE(found.converged) << found.message;
+    EXPECT_EQ(found.iterations > 0, floor == 0);
+  }
+}
+
 TEST(Momentum, walks_down_a_quadratic_and_says_when_steps_ran_out) {
   const Quadratic f(4, 3, 0.5);
   const StopRule stop{.max_iterations = 5000, .gradient_tolerance = 1e-8};

@@ -53,6 +53,9 @@ TEST(FitOptions, impossible_values_are_refused_naming_option_value_and_constrain
   options.momentum = 1;
   EXPECT_EQ(refusal(options), "momentum = 1 must be >= 0 and < 1");
   options = {};
+  options.bootstrap = 1;
+  EXPECT_EQ(refusal(options), "bootstrap = 1 must be 0 or >= 2");
+  options = {};
   options.batch = 10;
   EXPECT_NE(refusal(options).find("batch = 10"), std::string::npos);
   options = {};

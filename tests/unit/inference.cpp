@@ -608,6 +608,29 @@ TEST(Mixture, pairs_keep_links_in_order_that_are_probably_right) {
   EXPECT_GT(right, 150);
 }
 
+TEST(Mixture, pairs_leave_out_rows_for_which_no_other_is_left) {
+  RandomStream random(5, 0);
+  Problem problem;
+  problem.z = Matrix::NullaryExpr(41, 1, [&] { return random.normal(); });
+  problem.y = 1 + 2 * problem.z.array() + 0.1 * Matrix::NullaryExpr(41, 1, [&] { return random.normal(); }).array();
+  problem.y(40, 0) = 50;
+  Problem grouped = problem, weighted = problem;
+  for (Index i = 0; i < 41; ++i) grouped.response_groups.push_back(i % 2);
+  grouped.feature_groups = grouped.response_groups;
+  grouped.feature_groups.back() = 1;
+  weighted.response_weights = Vector::Ones(41);
+  weighted.response_weights(40) = 0;
+  FitOptions options;
+  options.method = Method::mixture;
+  for (const Problem& tested : {grouped, weighted}) {
+    const auto bound = Linear{}.bound_to(completed(tested));
+    const Matching matching = match(fit(tested, Linear{}, options), tested, *bound, options);
+    EXPECT_EQ(matching.pairs.size(), 40U);
+    EXPECT_EQ(matching.unmatched_responses, std::vector<Index>{40});
+    EXPECT_EQ(matching.unmatched_features, std::vector<Index>{40});
+  }
+}
+
 TEST(Mixture, bootstrap_agrees_with_the_sandwich) {
   const Simulation sample = sensing_sample(400, 0.3, 10);
   FitOptions options;
@@ -633,6 +656,21 @@ TEST(Automatic, takes_all_links_when_the_order_tells_nothing) {
   options.method = Method::automatic;
   const Fit found = fit(gamma_sample(1500, 2, 0, 1).problem, Linear{}, options);
   EXPECT_EQ(found.choice.rfind("entropic", 0), 0U) << found.choice;
+}
+
+TEST(Automatic, says_when_noise_was_given_and_when_the_dense_backend_was_asked_for) {
+  const Problem problem = gamma_sample(60, 2, 0, 1).problem;
+  FitOptions options;
+  options.method = Method::automatic;
+  options.row_order_unrelated = true;
+  options.starts = 1;
+  const auto says = [&](const char* words) {
+    return fit(problem, Linear{}, options).choice.find(words) != std::string::npos;
+  };
+  EXPECT_TRUE(says("noise estimated\none response"));
+  options.known_noise_sd = 0.1;
+  options.backend = Backend::dense;
+  EXPECT_TRUE(says("noise given\nthe dense backend"));
 }
 
 TEST(Automatic, does_not_take_groups_for_an_order) {

@@ -522,6 +522,7 @@ TEST(Methods, every_method_gives_the_same_answer_for_any_number_of_threads) {
     EXPECT_EQ(one.parameters, two.parameters) << info.name;
     EXPECT_EQ(one.objective, two.objective) << info.name;
     EXPECT_GT(one.epsilon, 0) << info.name;
+    EXPECT_EQ(!one.trace.empty(), info.traced) << info.name;
     EXPECT_FALSE(one.summary().empty());
   }
 }
