@@ -49,8 +49,6 @@ class Mixture {
   }
 
  private:
-  [[nodiscard]] bool noise_is_known() const { return options_.known_noise_variance > 0; }
-
   void renew_density() {
     Matrix t = links_.rows.y;
     if (links_.rows.x.cols() > 0 && bound_.additive() != nullptr) {
@@ -95,7 +93,7 @@ class Mixture {
     const MixtureSums sums =
         mixture_sums(at(r), linked_jacobian(bound_, links_.rows, fit_.parameters), expected_, belief_);
     const MixtureCovariance covariance =
-        mixture_covariance(sums, belief_, {noise_is_known(), belief_.rate_is_limited, options_.rate_variance});
+        mixture_covariance(sums, belief_, options_.rate_variance);
     fit_.noise_variance = belief_.noise_variance;
     fit_.mismatch_rate = belief_.mismatch_rate;
     fit_.rate_is_limited = belief_.rate_is_limited;
@@ -111,7 +109,7 @@ class Mixture {
     LinkBelief unbiased = belief_;
     const double numbers = outputs_ * expected_.probability.cwiseProduct(weights_).sum();
     const double freedom = numbers - double(fit_.parameters.size());
-    if (!noise_is_known() && freedom > 0) unbiased.noise_variance *= numbers / freedom;
+    if (!belief_.noise_is_given && freedom > 0) unbiased.noise_variance *= numbers / freedom;
     return expect_links(at(r), unbiased).probability;
   }
 

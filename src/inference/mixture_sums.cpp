@@ -12,10 +12,12 @@ namespace unshuffle {
 
 LimitedBelief limited(const LinkBelief& estimate, const BeliefLimits& limits) {
   constexpr double least_rate = 1e-9;  // a rate of 0 or 1 would stay there
-  const double noise = limits.known_noise_variance > 0 ? limits.known_noise_variance : estimate.noise_variance;
+  const bool known = limits.known_noise_variance > 0;
+  const double noise = known ? limits.known_noise_variance : estimate.noise_variance;
   return {
       {.noise_variance = std::max(limits.least_noise_variance, noise),
        .mismatch_rate = std::clamp(std::min(estimate.mismatch_rate, limits.largest_rate), least_rate, 1 - least_rate)},
+      known || noise <= limits.least_noise_variance,
       estimate.mismatch_rate >= limits.largest_rate};
 }
 
@@ -101,7 +103,7 @@ MixtureSums mixture_sums(const LinkedResiduals& rows, const Matrix& jacobian, co
 //   I = Σ π D + α(1-α) e eᵀ - π(1-π) d dᵀ,   D = [JᵀJ/σ², Jᵀr/σ²; ·, |r|²/(2σ²)].
 // The sandwich is I⁻¹ (Σ s sᵀ) I⁻¹. What was given is not estimated: its row and column leave I. Where α was given with
 // some error, the others move with it by -I⁻¹ times its column.
-MixtureCovariance mixture_covariance(const MixtureSums& sums, const LinkBelief& belief, const GivenBelief& given) {
+MixtureCovariance mixture_covariance(const MixtureSums& sums, const LimitedBelief& belief, double rate_variance) {
   const Index p = sums.right.size(), noise = p, rate = p + 1;
   const double doubt_of_link = belief.mismatch_rate * (1 - belief.mismatch_rate);  // dα/d(logit α)
   Matrix information = -sums.doubt;
@@ -110,21 +112,21 @@ MixtureCovariance mixture_covariance(const MixtureSums& sums, const LinkBelief& 
   information.row(noise).head(p) += sums.right.transpose() / belief.noise_variance;
   information(noise, noise) += 0.5 * sums.squares / belief.noise_variance;
   information(rate, rate) += sums.open > 0 ? sums.open * doubt_of_link : 1.0;
-  Vector by_rate = given.rate ? Vector(information.col(rate)) : Vector::Zero(p + 2);
+  Vector by_rate = belief.rate_is_limited ? Vector(information.col(rate)) : Vector::Zero(p + 2);
   const auto leave_out = [&](Index k) {
     information.row(k).setZero();
     information.col(k).setZero();
     information(k, k) = 1;
     by_rate(k) = 0;
   };
-  if (given.noise) leave_out(noise);
-  if (given.rate) leave_out(rate);
+  if (belief.noise_is_given) leave_out(noise);
+  if (belief.rate_is_limited) leave_out(rate);
   const Matrix inverse = balanced_inverse(information);
   Matrix model = inverse.topLeftCorner(p, p), sandwich = (inverse * sums.scores * inverse).topLeftCorner(p, p);
-  if (given.rate) {
+  if (belief.rate_is_limited) {
     const Vector moved = (inverse * by_rate).head(p) / doubt_of_link;
-    model += given.rate_variance * moved * moved.transpose();
-    sandwich += given.rate_variance * moved * moved.transpose();
+    model += rate_variance * moved * moved.transpose();
+    sandwich += rate_variance * moved * moved.transpose();
   }
   return {model, sandwich};
 }

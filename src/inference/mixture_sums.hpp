@@ -22,6 +22,7 @@ struct BeliefLimits {
 };
 
 struct LimitedBelief : LinkBelief {
+  bool noise_is_given = false;   ///< σ² is known, or the least there can be.
   bool rate_is_limited = false;  ///< α is the largest one allowed; the likelihood alone would say more.
 };
 
@@ -29,13 +30,6 @@ struct LimitedBelief : LinkBelief {
 
 /// Far below what can be told from none in responses like these.
 [[nodiscard]] double least_noise_variance(const Matrix& y);
-
-/// What of a belief did not come out of the likelihood.
-struct GivenBelief {
-  bool noise = false;
-  bool rate = false;
-  double rate_variance = 0;  ///< Of a given α.
-};
 
 /// Rows at one w; a view.
 struct LinkedResiduals {
@@ -88,7 +82,8 @@ struct MixtureCovariance {
   Matrix sandwich;  ///< Stays right when noise or q are not as assumed.
 };
 
-[[nodiscard]] MixtureCovariance mixture_covariance(const MixtureSums& sums, const LinkBelief& belief,
-                                                   const GivenBelief& given = {});
+/// What limits gave did not come out of the likelihood; `rate_variance` is that of a limited α.
+[[nodiscard]] MixtureCovariance mixture_covariance(const MixtureSums& sums, const LimitedBelief& belief,
+                                                   double rate_variance);
 
 }  // namespace unshuffle

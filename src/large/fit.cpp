@@ -243,7 +243,7 @@ class FitOfAll {
     const auto& [w, belief, sums, steps, converged, stopped] = found;
     fit_.parameters = w;
     const MixtureCovariance covariance =
-        mixture_covariance(sums, belief, {options_.known_noise_sd > 0, belief.rate_is_limited, bounded.rate_variance});
+        mixture_covariance(sums, belief, bounded.rate_variance);
     if (fit_.identifiable.verdict != Verdict::not_identifiable) fit_.covariance = covariance.sandwich;
     fit_.noise_sd = std::sqrt(belief.noise_variance);
     fit_.link_probabilities.resize(0);  // they were the sample's

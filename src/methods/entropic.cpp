@@ -4,7 +4,9 @@
 #include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
+#include "fit/batch.hpp"
 #include "gradient/backend.hpp"
 #include "inference/bootstrap.hpp"
 #include "inference/calibration.hpp"
@@ -69,8 +71,29 @@ Matrix curvature_covariance(const MethodInput& input, const Optimum& best) {
   return factor.solve(Matrix::Identity(p + 1, p + 1)).topLeftCorner(p, p);
 }
 
-/// With a bootstrap if one was asked for, else from `answer`; profiles need the sorted backend.
-void set_errors(const MethodInput& input, const Calibrated& answer, bool sorted, Estimate& estimate) {
+/// The rows that have weight, where some have none.
+std::optional<Problem> rows_that_count(const Problem& problem) {
+  const auto with_weight = [](const Vector& weights) {
+    std::vector<Index> rows;
+    for (Index k = 0; k < weights.size(); ++k)
+      if (weights(k) > 0) rows.push_back(k);
+    return rows;
+  };
+  const std::vector<Index> responses = with_weight(problem.response_weights);
+  const std::vector<Index> features = with_weight(problem.feature_weights);
+  if (Index(responses.size()) == problem.responses() && Index(features.size()) == problem.features()) return {};
+  return some_rows(problem, responses, features);
+}
+
+/// Samples of the model are drawn evenly, so that they tell nothing of rows that count more or less than others.
+bool can_be_simulated(const Problem& problem, const FitOptions& options, const Model& bound) {
+  const auto even = [](const Vector& weights) { return weights.maxCoeff() <= (1 + 1e-9) * weights.minCoeff(); };
+  return backend_for(problem, bound, options.backend) == Backend::sorted && even(problem.response_weights) &&
+         even(problem.feature_weights);
+}
+
+/// With a bootstrap if one was asked for, else from `answer`; profiles need one that was calibrated.
+void set_errors(const MethodInput& input, const Calibrated& answer, bool by_simulation, Estimate& estimate) {
   if (input.options.bootstrap > 0) {
     if (!estimate.stopped) estimate.covariance = bootstrap_covariance(input, answer.optimum);
     estimate.stopped = estimate.covariance.size() == 0;
@@ -84,7 +107,7 @@ void set_errors(const MethodInput& input, const Calibrated& answer, bool sorted,
   estimate.covariance = answer.covariance;
   if (answer.covariance.size() == 0) {
     estimate.std_error_note = "not to be had: the likelihood's curvature is not known or not downward; try --bootstrap";
-  } else if (!sorted) {
+  } else if (!by_simulation) {
     estimate.std_error_note = "from the curvature of the likelihood over all links";
   } else {
     estimate.margins = margins_of(answer, input.problem, input.bound, accurate(input.options));
@@ -95,18 +118,20 @@ void set_errors(const MethodInput& input, const Calibrated& answer, bool sorted,
 
 }  // namespace
 
-Estimate estimate_entropic(const MethodInput& input) {
-  if (input.options.bootstrap > 0 && input.problem.has_prior()) {
+Estimate estimate_entropic(const MethodInput& given) {
+  if (given.options.bootstrap > 0 && given.problem.has_prior()) {
     throw InvalidInput("bootstrap draws links evenly, so it cannot be had with prior weights of pairs or soft groups");
   }
+  const std::optional<Problem> fewer = rows_that_count(given.problem);
+  const MethodInput input{fewer ? *fewer : given.problem, given.bound, given.options};
   SearchResult found = search_optima(input.problem, input.bound, input.options);
   const std::vector<Symmetry> symmetries = try_symmetries(input, found);
   if (input.options.progress) (void)input.options.progress(1, 1);
   Optimum& best = found.optima.front().optimum;
-  const bool sorted = backend_for(input.problem, input.bound, input.options.backend) == Backend::sorted;
+  const bool by_simulation = can_be_simulated(input.problem, input.options, input.bound);
   Calibrated answer{best, {}, {}};
-  if (!found.stopped && !sorted) answer.covariance = curvature_covariance(input, best);
-  if (!found.stopped && sorted) {
+  if (!found.stopped && !by_simulation) answer.covariance = curvature_covariance(input, best);
+  if (!found.stopped && by_simulation) {
     answer = calibrated(input.problem, input.bound, accurate(input.options), best, input.options.seed);
     best = answer.optimum;
   }
@@ -118,7 +143,7 @@ Estimate estimate_entropic(const MethodInput& input) {
   estimate.noise_sd = std::sqrt(best.epsilon / 2);
   estimate.epsilon = best.epsilon;
   estimate.identifiable = judge(found, symmetries, input.problem, input.bound, answer);
-  if (estimate.identifiable.verdict != Verdict::not_identifiable) set_errors(input, answer, sorted, estimate);
+  if (estimate.identifiable.verdict != Verdict::not_identifiable) set_errors(input, answer, by_simulation, estimate);
   return estimate;
 }
 
