@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <set>
 
 #include "unshuffle/error.hpp"
 #include "unshuffle/report/json.hpp"
@@ -51,6 +52,19 @@ std::vector<SoftGroup> to_soft_groups(const std::vector<std::string>& groups) {
     made.push_back(std::move(soft));
   }
   return made;
+}
+
+/// A key that agrees in no pair tells none from any other; most likely it is written differently in the two tables.
+void require_common_values(const std::vector<SoftKey>& keys, const std::vector<std::string>& options) {
+  for (std::size_t at = 0; at < keys.size(); ++at) {
+    const std::set<Index> left(keys[at].response_labels.begin(), keys[at].response_labels.end());
+    const std::vector<Index>& right = keys[at].feature_labels;
+    if (std::any_of(right.begin(), right.end(), [&](Index label) { return label >= 0 && left.count(label) > 0; })) {
+      continue;
+    }
+    throw BadData(
+        fmt::format("--soft-group {}: no value occurs in both tables; it tells no pair from any other", options[at]));
+  }
 }
 
 Epsilon to_epsilon(const MethodOptions& options) {
@@ -246,6 +260,7 @@ TablesAsProblem load(const TableOptions& options) {
   add_mass_gates(tables.front(), options.events, columns.response);
   TablesAsProblem loaded =
       tables.size() == 1 ? table_to_problem(tables[0], columns) : tables_to_problem(tables[0], tables[1], columns);
+  require_common_values(loaded.problem.soft_keys, options.soft_groups);
   if (!options.quiet) {
     for (const std::string& note : loaded.notes) fmt::print(stderr, "unshuffle: note: {}\n", note);
   }

@@ -93,6 +93,15 @@ Names keys_of(const Column& column, bool as_numbers, Index rows) {
   return keys;
 }
 
+/// Rows without a key would be partners of all others without one.
+void require_filled(const Table& table, const Column& key) {
+  if (key.empty_cells == 0) return;
+  throw BadData(
+      fmt::format("{}:{}: column \"{}\" is empty ({} of {} rows); a key of --group needs a value in every row: fill it "
+                  "in, leave the rows out, or use --soft-group, where an empty cell says nothing",
+                  table.source, key.first_empty_line, key.name, key.empty_cells, table.rows));
+}
+
 void add_groups(Problem& problem, const Table& responses, const Table& features, const std::vector<GroupKey>& groups) {
   if (groups.empty()) return;
   std::vector<Names> left(static_cast<std::size_t>(responses.rows));
@@ -100,6 +109,8 @@ void add_groups(Problem& problem, const Table& responses, const Table& features,
   for (const GroupKey& group : groups) {
     const Column& a = responses.column(group.response_column);
     const Column& b = features.column(group.feature_column);
+    require_filled(responses, a);
+    require_filled(features, b);
     const bool as_numbers = a.numeric() && b.numeric();
     Names keys = keys_of(a, as_numbers, responses.rows);
     for (std::size_t row = 0; row < left.size(); ++row) left[row].push_back(std::move(keys[row]));

@@ -550,6 +550,14 @@ class BadData(Case):
         rows = "".join(f"{row},{row * row},X\n" for row in range(20))
         bad = self.write("bad.csv", "b,c,city\n" + rows)
         self.refuse_tables("--group", "city", right=bad, says="no group occurs in both tables")
+        self.refuse_tables("--soft-group", "city:0.9", right=bad,
+                           says="--soft-group city:0.9: no value occurs in both tables")
+
+    def test_empty_cells_in_a_group_key(self):
+        bad = self.write("bad.csv", "b,c,town\n" + "".join(f"{row},{row * row},{'' if row in (3, 7) else 'N'}\n"
+                                                          for row in range(20)))
+        self.refuse_tables("--group", "city=town", right=bad,
+                           says=('bad.csv:5: column "town" is empty (2 of 20 rows)', "--soft-group"))
 
     def test_broken_parameters(self):
         def refuse_at(content, says):

@@ -66,6 +66,16 @@ TEST(TablesToProblem, group_keys_may_have_two_names) {
   EXPECT_EQ(loaded.notes.back(), "f.csv: 1 of 4 rows are of a group that r.csv does not have; they cannot match");
 }
 
+TEST(TablesToProblem, an_empty_cell_is_no_group) {
+  const Table left = parse_csv("y,k\n1,a\n2,\"b\nc\"\n3,\n4,\n", "r.csv");
+  const Table right = parse_csv("z,k\n1,a\n2,\n", "f.csv");
+  EXPECT_EQ(complaint<BadData>(left, right, {.response = {"y"}, .groups = {{"k", "k"}}}),
+            "r.csv:5: column \"k\" is empty (2 of 4 rows); a key of --group needs a value in every row: fill it in, "
+            "leave the rows out, or use --soft-group, where an empty cell says nothing");
+  EXPECT_EQ(complaint<BadData>(right, left, {.response = {"z"}, .groups = {{"k", "k"}}}).substr(0, 8), "f.csv:3:");
+  EXPECT_NO_THROW((void)tables_to_problem(left, right, {.response = {"y"}, .soft_groups = {{{"k", "k"}, 0.9}}}));
+}
+
 TEST(TablesToProblem, numeric_keys_compare_as_numbers) {
   const Table left = parse_csv("y,k\n1,1\n2,2\n", "r.csv");
   const Table right = parse_csv("z,k\n1,1.0\n2,2.0\n", "f.csv");
