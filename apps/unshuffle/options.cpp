@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <set>
 
+#include "unshuffle/data/output_file.hpp"
 #include "unshuffle/error.hpp"
 #include "unshuffle/report/json.hpp"
 
@@ -157,6 +158,20 @@ void require_meaning(const CLI::Option& option, bool has_meaning, std::string_vi
 
 void require(bool holds, std::string_view option, double value, std::string_view expected) {
   if (!holds) throw InvalidInput(fmt::format("{} = {} must be {}", option, value, expected));
+}
+
+void require_outputs(const std::vector<Output>& outputs) {
+  for (auto output = outputs.begin(); output != outputs.end(); ++output) {
+    if (output->path.empty()) continue;
+    const auto same = std::find_if(outputs.begin(), output, [&](const Output& earlier) {
+      return !earlier.path.empty() && same_output(earlier.path, output->path);
+    });
+    if (same != output) {
+      throw InvalidInput(fmt::format("{} and {} both name {}; give each a file of its own", same->option,
+                                     output->option, output->path));
+    }
+    require_writable(output->path);
+  }
 }
 
 void add_method_option(CLI::App& command, MethodOptions& options, const std::vector<Method>& choices) {

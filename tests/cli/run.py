@@ -461,6 +461,13 @@ class BadUsage(Case):
         self.refuse(2, "gradient", "r.csv", "f.csv", "--response", "y", "--at", "w.json", "--repeat", "0",
                     says="--repeat = 0 must be at least 1")
 
+    def test_two_outputs_in_one_file(self):
+        self.refuse_fit("--pairs", "fit.json", says="--out and --pairs both name fit.json; give each a file of its own")
+        self.refuse_fit("--links", "o", "--report", "./o", says="--links and --report both name ./o")
+        self.refuse_fit("--method", "robot", "--trace", "o", "--checkpoint", "o", says="--trace and --checkpoint both name o")
+        self.refuse_fit("--method", "robot", "--stream", "--trace", "fit.json", says="--out and --trace both name fit.json")
+        self.refuse(2, "evaluate", "--gt", ".", "--results", ".", "--csv", "o", "--out", "o", says="--csv and --out both name o")
+
     def test_options_without_meaning_are_not_ignored(self):
         self.refuse_fit("--method", "entropic", "--trace", "t.csv", says="--trace has a meaning with methods")
         self.refuse_fit("--method", "robot", "--bootstrap", "9", says="--bootstrap has a meaning with --method auto")
