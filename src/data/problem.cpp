@@ -79,8 +79,13 @@ void require_known_pairs(const Problem& problem) {
       throw BadData(fmt::format("known pair {}: row {} of the {} is already in another pair", pair + 1, row, table));
     }
   };
+  std::set<std::pair<Index, Index>> pairs_seen;
   for (std::size_t pair = 0; pair < problem.known.size(); ++pair) {
     const auto& known = problem.known[pair];
+    if (!pairs_seen.insert({known.response_row, known.feature_row}).second) {
+      throw BadData(fmt::format("known pair {}: rows {} and {} are given as a pair twice", pair + 1, known.response_row,
+                                known.feature_row));
+    }
     check(pair, known.response_row, problem.responses(), responses_seen, response_table);
     check(pair, known.feature_row, problem.features(), features_seen, feature_table);
     if (!problem.response_groups.empty() && problem.response_groups[static_cast<std::size_t>(known.response_row)] !=

@@ -251,9 +251,14 @@ std::vector<KnownPair> known_pairs_of(const Table& pairs) {
   const Names left = row_cells(pairs, "response_row");
   const Names right = row_cells(pairs, "feature_row");
   std::vector<KnownPair> known;
+  std::map<std::pair<Index, Index>, std::size_t> first_rows;
   for (std::size_t row = 0; row < left.size(); ++row) {
     if (left[row].empty() || right[row].empty()) continue;
     known.push_back({to_row(pairs, left[row], row, "response_row"), to_row(pairs, right[row], row, "feature_row")});
+    const auto [first, is_new] = first_rows.try_emplace({known.back().response_row, known.back().feature_row}, row);
+    if (is_new) continue;
+    throw BadData(fmt::format("{}, row {}: the pair {},{} is given twice, first in row {}", pairs.source, row + 1,
+                              known.back().response_row, known.back().feature_row, first->second + 1));
   }
   return known;
 }

@@ -164,6 +164,8 @@ class Success(Case):
         self.refuse(3, *fit, says="has no row 80; 0 to 79 was expected")
         self.write("k.csv", "response_row,feature_row\n0,1\n0,2\n")
         self.refuse(3, *fit, says="is already in another pair")
+        self.write("k.csv", "response_row,feature_row\n0,1\n2,2\n0,1\n")
+        self.refuse(3, *fit, says="k.csv, row 3: the pair 0,1 is given twice, first in row 1")
 
     def test_prior_weights_identify_what_is_not_identifiable_without(self):
         chance = random.Random(1)

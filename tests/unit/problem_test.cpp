@@ -89,6 +89,10 @@ TEST(Problem, known_pairs_must_exist_and_be_one_to_one) {
               p.known = {{0, 0}, {1, 0}};
             }),
             "known pair 2: row 0 of the feature table is already in another pair");
+  EXPECT_EQ(complaint([](Problem& p) {
+              p.known = {{0, 1}, {0, 1}};
+            }),
+            "known pair 2: rows 0 and 1 are given as a pair twice");
 }
 
 TEST(Problem, completing_fills_weights_and_names) {

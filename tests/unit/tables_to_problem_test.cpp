@@ -125,5 +125,14 @@ TEST(KnownPairs, a_pairs_file_reads_back_without_its_unmatched_rows) {
   EXPECT_THROW((void)known_pairs_of(parse_csv("response_row,feature_row\n1.5,0\n", "p.csv")), BadData);
 }
 
+TEST(KnownPairs, a_pair_given_twice_is_named_with_both_rows) {
+  try {
+    (void)known_pairs_of(parse_csv("response_row,feature_row\n1,\n0,2\n3,1\n0,2\n", "p.csv"));
+    FAIL();
+  } catch (const BadData& error) {
+    EXPECT_STREQ(error.what(), "p.csv, row 4: the pair 0,2 is given twice, first in row 2");
+  }
+}
+
 }  // namespace
 }  // namespace unshuffle
