@@ -539,6 +539,25 @@ class BadData(Case):
         rows = "".join(f"{row},7\n" for row in range(20))
         self.refuse_features("b,c\n" + rows, 'column "c" is 7 in every row')
 
+    def test_responses_that_do_not_vary(self):
+        left = self.write("same.csv", "y,v\n" + "".join(f"3,{row}\n" for row in range(20)))
+        for options in ((), ("--hint", "none"), ("--method", "robot"), ("--no-intercept",)):
+            self.refuse_tables(*options, left=left, says='column "y" is 3 in every row; there is nothing to explain')
+        self.refuse_tables(left=left, response="v,y", says='column "y" is 3 in every row; leave it out')
+
+    def test_numbers_that_cannot_be_squared(self):
+        def table(scale, offset=0):
+            return "b,c\n" + "".join(f"{(row + offset) * scale!r},{row * row * scale!r}\n" for row in range(20))
+
+        self.refuse_features(table(1e290), 'column "b" holds the magnitude 1.9e+291; 1e-70 to 1e+70 was expected')
+        self.refuse_features(table(1e-300), 'column "b" varies by no more than 1.9e-299')
+        self.refuse_features(table(1, 1e9), 'column "b" has the mean 1e+09 and the standard deviation 5.77')
+        left = self.write("small.csv", "y\n" + "".join(f"{row}e-138\n" for row in range(20)))
+        self.refuse_tables("--hint", "none", left=left, right=self.write("bad.csv", table(1e135)),
+                           says='column "y" varies by no more than 1.9e-137')
+        left = self.write("large.csv", "y\n" + "".join(f"{row}e300\n" for row in range(20)))
+        self.refuse_tables(left=left, says='column "y" holds the magnitude 1.9e+301')
+
     def test_fewer_rows_than_parameters(self):
         self.refuse_features("b,c\n1,2\n3,5\n4,4\n", "the feature table has 3 rows for 4 parameters")
 
