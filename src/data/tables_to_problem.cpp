@@ -167,6 +167,21 @@ void note_rows_without_group(const Problem& problem, const Table& responses, con
   note(features.rows - in_block_right, features, responses);
 }
 
+/// Methods take one noise for all responses, so that one in large units drowns the others.
+void note_unlike_responses(const Problem& problem, const Table& responses, Names& notes) {
+  constexpr double unlike = 10;
+  const Vector spreads = column_spreads(problem.y);
+  Index largest = 0;
+  Index smallest = 0;
+  if (!(spreads.maxCoeff(&largest) > unlike * spreads.minCoeff(&smallest))) return;
+  notes.push_back(
+      fmt::format("{}: the response \"{}\" has the standard deviation {:.3g} and \"{}\" {:.3g}; responses "
+                  "share one noise, so bring them to like scales (divide each by a constant) or the larger "
+                  "decides alone",
+                  responses.source, problem.y_names[static_cast<std::size_t>(largest)], spreads[largest],
+                  problem.y_names[static_cast<std::size_t>(smallest)], spreads[smallest]));
+}
+
 Names taken_columns(const ColumnChoice& columns, bool response_side) {
   Names taken;
   if (response_side) taken = columns.response;
@@ -203,6 +218,7 @@ TablesAsProblem assemble(const Table& responses, const Table& features, ColumnCh
   add_soft_keys(problem, responses, features, columns.soft_groups);
   validate(problem);
   note_rows_without_group(problem, responses, features, notes);
+  note_unlike_responses(problem, responses, notes);
   return {std::move(problem), std::move(columns), std::move(notes)};
 }
 

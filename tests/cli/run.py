@@ -113,6 +113,15 @@ class Success(Case):
         quiet = self.run_here(*arguments, "--quiet")
         self.assertEqual((quiet.stdout, quiet.stderr), ("", ""))
 
+    def test_responses_of_unlike_scales_are_mentioned(self):
+        self.make_sample()
+        with open(self.path("r.csv")) as file:
+            rows = list(csv.DictReader(file))
+        self.write("two.csv", "y,cents\n" + "".join(f"{row['y']},{100 * float(row['y'])}\n" for row in rows))
+        done = self.run_here("fit", "two.csv", "f.csv", "--response", "y,cents", "--hint", "rows", "--method", "ls")
+        self.assertIn('note: two.csv: the response "cents" has the standard deviation', done.stderr)
+        self.assertIn("bring them to like scales", done.stderr)
+
     def test_json_is_printed_alone(self):
         self.make_sample()
         fit = json.loads(self.succeed("fit", "r.csv", "f.csv", "--response", "y", "--hint", "rows", "--json"))

@@ -41,6 +41,18 @@ TEST(TablesToProblem, named_columns_only_are_used_when_named) {
   EXPECT_TRUE(loaded.notes.empty());
 }
 
+TEST(TablesToProblem, responses_of_unlike_scales_are_mentioned) {
+  const auto notes_of = [](const std::string& table) {
+    return tables_to_problem(parse_csv(table, "r.csv"), features(), {.response = {"a", "b"}, .z = Names{"z2"}}).notes;
+  };
+  EXPECT_TRUE(notes_of("a,b\n1,9\n2,18\n3,27\n").empty());
+  const Names notes = notes_of("a,b\n1,11\n2,22\n3,33\n");
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_EQ(notes[0],
+            "r.csv: the response \"b\" has the standard deviation 8.98 and \"a\" 0.816; responses share one noise, so "
+            "bring them to like scales (divide each by a constant) or the larger decides alone");
+}
+
 TEST(TablesToProblem, weights_are_taken_where_the_column_is) {
   const auto loaded = tables_to_problem(responses(), features(), {.response = {"y"}, .weights = "w"});
   EXPECT_EQ(loaded.problem.response_weights[2], 2);
