@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.hpp"
+#include "options.hpp"
 #include "unshuffle/data/output_file.hpp"
 #include "unshuffle/data/table.hpp"
 #include "unshuffle/tracking/evaluation.hpp"
@@ -85,9 +86,7 @@ void print_table(const std::vector<SequenceCounts>& rows) {
 }
 
 int run(const EvaluateCommand& command) {
-  for (const std::string& path : {command.csv, command.out}) {
-    if (!path.empty()) require_writable(path);
-  }
+  require_outputs({{"--csv", command.csv}, {"--out", command.out}});
   const auto [rows, notes] =
       tracking::evaluate_files(command.truth, command.results, tracking::benchmark_named(command.benchmark));
   if (!command.quiet) {

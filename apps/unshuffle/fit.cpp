@@ -188,6 +188,11 @@ std::vector<Method> all_methods() {
   return methods;
 }
 
+std::vector<Output> outputs_of(const FitCommand& command) {
+  return {{"--out", command.out},     {"--pairs", command.pairs},   {"--trace", command.trace},
+          {"--links", command.links}, {"--report", command.report}, {"--checkpoint", command.checkpoint}};
+}
+
 std::string trace_csv(const Fit& fit) {
   std::string out = "start,iteration,epsilon,objective,gradient_norm,marginal_error,inner_iterations\n";
   for (const TracePoint& point : fit.trace) {
@@ -283,9 +288,7 @@ std::string needs_memory(const FitCommand& command, const FitOptions& options) {
 int run_in_pieces(const FitCommand& command, FitOptions options, Team& team) {
   use_threads(options.threads);
   const auto model = make_model(command.method.model, !command.method.no_intercept);
-  for (const std::string& path : {command.out, command.trace}) {
-    if (!path.empty() && team.leads()) require_writable(path);
-  }
+  if (team.leads()) require_outputs(outputs_of(command));
   large::ReadOptions reading;
   if (command.stream)
     reading.scratch = command.scratch.empty() ? std::filesystem::temp_directory_path().string() : command.scratch;
@@ -314,10 +317,7 @@ int run_in_memory(const FitCommand& command, FitOptions options, Team& team) {
   if (!command.search.known.empty() && !command.search.truth.empty()) {
     throw InvalidInput("--known and --truth both say which rows belong together; give one of them");
   }
-  for (const std::string& path :
-       {command.out, command.pairs, command.trace, command.links, command.report, command.checkpoint}) {
-    if (!path.empty() && team.leads()) require_writable(path);
-  }
+  if (team.leads()) require_outputs(outputs_of(command));
   const auto truth = command.report_truth.empty() ? std::vector<KnownPair>{} : true_pairs(command.report_truth);
   TableOptions tables = command.tables;
   tables.quiet = tables.quiet || !team.leads();

@@ -7,7 +7,9 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <set>
 
+#include "unshuffle/data/output_file.hpp"
 #include "unshuffle/error.hpp"
 #include "unshuffle/report/json.hpp"
 
@@ -51,6 +53,19 @@ std::vector<SoftGroup> to_soft_groups(const std::vector<std::string>& groups) {
     made.push_back(std::move(soft));
   }
   return made;
+}
+
+/// A key that agrees in no pair tells none from any other; most likely it is written differently in the two tables.
+void require_common_values(const std::vector<SoftKey>& keys, const std::vector<std::string>& options) {
+  for (std::size_t at = 0; at < keys.size(); ++at) {
+    const std::set<Index> left(keys[at].response_labels.begin(), keys[at].response_labels.end());
+    const std::vector<Index>& right = keys[at].feature_labels;
+    if (std::any_of(right.begin(), right.end(), [&](Index label) { return label >= 0 && left.count(label) > 0; })) {
+      continue;
+    }
+    throw BadData(
+        fmt::format("--soft-group {}: no value occurs in both tables; it tells no pair from any other", options[at]));
+  }
 }
 
 Epsilon to_epsilon(const MethodOptions& options) {
@@ -143,6 +158,20 @@ void require_meaning(const CLI::Option& option, bool has_meaning, std::string_vi
 
 void require(bool holds, std::string_view option, double value, std::string_view expected) {
   if (!holds) throw InvalidInput(fmt::format("{} = {} must be {}", option, value, expected));
+}
+
+void require_outputs(const std::vector<Output>& outputs) {
+  for (auto output = outputs.begin(); output != outputs.end(); ++output) {
+    if (output->path.empty()) continue;
+    const auto same = std::find_if(outputs.begin(), output, [&](const Output& earlier) {
+      return !earlier.path.empty() && same_output(earlier.path, output->path);
+    });
+    if (same != output) {
+      throw InvalidInput(fmt::format("{} and {} both name {}; give each a file of its own", same->option,
+                                     output->option, output->path));
+    }
+    require_writable(output->path);
+  }
 }
 
 void add_method_option(CLI::App& command, MethodOptions& options, const std::vector<Method>& choices) {
@@ -246,6 +275,7 @@ TablesAsProblem load(const TableOptions& options) {
   add_mass_gates(tables.front(), options.events, columns.response);
   TablesAsProblem loaded =
       tables.size() == 1 ? table_to_problem(tables[0], columns) : tables_to_problem(tables[0], tables[1], columns);
+  require_common_values(loaded.problem.soft_keys, options.soft_groups);
   if (!options.quiet) {
     for (const std::string& note : loaded.notes) fmt::print(stderr, "unshuffle: note: {}\n", note);
   }

@@ -69,6 +69,15 @@ void require_meaning(const CLI::Option& option, bool has_meaning, std::string_vi
 /// Throws InvalidInput `OPTION = VALUE must be EXPECTED` unless it holds.
 void require(bool holds, std::string_view option, double value, std::string_view expected);
 
+struct Output {
+  std::string option;
+  std::string path;  ///< Empty: not asked for.
+};
+
+/// Throws before a long run begins what it would end with: two options that name one file, a file that cannot be
+/// written.
+void require_outputs(const std::vector<Output>& outputs);
+
 /// Which columns mean what, as far as the options say.
 [[nodiscard]] ColumnChoice column_choice(const TableOptions& options);
 

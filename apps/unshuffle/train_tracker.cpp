@@ -69,9 +69,7 @@ int run(TrainTrackerCommand command, const CLI::App& app) {
       throw InvalidInput(fmt::format("{} has no meaning with --model {}", option, command.model));
     }
   }
-  for (const std::string& path : {command.out, command.checkpoint, command.trace}) {
-    if (!path.empty()) require_writable(path);
-  }
+  require_outputs({{"--out", command.out}, {"--checkpoint", command.checkpoint}, {"--trace", command.trace}});
   use_threads(command.threads);
   if (!siamese) return train_motion_model(command);
   if (app.count("--start") > 0 && app.count("--width") > 0) {

@@ -80,6 +80,14 @@ def test_groups_of_any_label_and_known_pairs(unlinked):
     np.testing.assert_allclose(model.coef_, unlinked.coefficients, rtol=0.05)
 
 
+@pytest.mark.parametrize("missing", [np.nan, None, ""])
+def test_rows_without_a_group(unlinked, missing):
+    labels = np.full(300, "a", object)
+    labels[[4, 9]] = missing
+    with pytest.raises(ValueError, match=r"groups of the features: row 4 has no label \(2 of 300 rows\)"):
+        ShuffledRegressor().fit_tables(y=unlinked.y, z=unlinked.z, groups=(["a"] * 300, labels))
+
+
 def test_prior_odds_of_pairs():
     rng = np.random.default_rng(3)
     z, order = rng.normal(size=(100, 1)), rng.permutation(100)

@@ -45,5 +45,12 @@ def codes_of(groups):
     if groups is None:
         return [], []
     responses, features = (np.asarray(labels) for labels in groups)
+    for labels, side in ((responses, "responses"), (features, "features")):
+        missing = [row for row, label in enumerate(labels) if label is None or label != label or label == ""]
+        if missing:
+            raise ValueError(
+                f"groups of the {side}: row {missing[0]} has no label ({len(missing)} of {len(labels)} rows); "
+                "fill it in or leave the rows out"
+            )
     _, codes = np.unique(np.concatenate([responses, features]), return_inverse=True)
     return codes[: len(responses)].tolist(), codes[len(responses) :].tolist()

@@ -103,7 +103,8 @@ bool is_device(const std::string& path, const struct stat& existing) {
 /// The file a path means once symbolic links are followed, so that renaming replaces the file and not the link.
 std::string resolved(const std::string& path) {
   std::error_code failure;
-  const auto target = std::filesystem::weakly_canonical(path, failure);
+  const auto whole = std::filesystem::absolute(path, failure);
+  const auto target = failure ? whole : std::filesystem::weakly_canonical(whole, failure);
   return failure ? path : target.string();
 }
 
@@ -146,6 +147,12 @@ void make_folder(const std::string& path) {
   std::error_code failure;
   std::filesystem::create_directories(path, failure);
   if (failure) throw SystemFailure(fmt::format("{}: cannot be made: {}", path, failure.message()));
+}
+
+bool same_output(const std::string& one, const std::string& other) {
+  struct stat existing {};
+  const bool exists = ::stat(one.c_str(), &existing) == 0;
+  return !(exists && is_device(one, existing)) && resolved(one) == resolved(other);
 }
 
 void require_writable(const std::string& path) {

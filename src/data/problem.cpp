@@ -79,8 +79,13 @@ void require_known_pairs(const Problem& problem) {
       throw BadData(fmt::format("known pair {}: row {} of the {} is already in another pair", pair + 1, row, table));
     }
   };
+  std::set<std::pair<Index, Index>> pairs_seen;
   for (std::size_t pair = 0; pair < problem.known.size(); ++pair) {
     const auto& known = problem.known[pair];
+    if (!pairs_seen.insert({known.response_row, known.feature_row}).second) {
+      throw BadData(fmt::format("known pair {}: rows {} and {} are given as a pair twice", pair + 1, known.response_row,
+                                known.feature_row));
+    }
     check(pair, known.response_row, problem.responses(), responses_seen, response_table);
     check(pair, known.feature_row, problem.features(), features_seen, feature_table);
     if (!problem.response_groups.empty() && problem.response_groups[static_cast<std::size_t>(known.response_row)] !=
@@ -147,11 +152,42 @@ void fill_names(std::vector<std::string>& names, Index columns, std::string_view
   for (Index column = 0; column < columns; ++column) names.push_back(column_name({}, prefix, column));
 }
 
-void require_varying(const Matrix& values, const std::vector<std::string>& names, std::string_view prefix) {
+void require_varying(const Matrix& values, const std::vector<std::string>& names, std::string_view prefix,
+                     std::string_view advice) {
   for (Index column = 0; column < values.cols(); ++column) {
     if ((values.col(column).array() != values(0, column)).any()) continue;
-    throw BadData(fmt::format("column \"{}\" is {} in every row; leave it out, or fit without an intercept",
-                              column_name(names, prefix, column), values(0, column)));
+    throw BadData(fmt::format("column \"{}\" is {} in every row; {}", column_name(names, prefix, column),
+                              values(0, column), advice));
+  }
+}
+
+/// A column that hardly varies beside its mean cannot be told from the intercept once both are squared.
+void require_near_zero(const Matrix& values, const std::vector<std::string>& names, std::string_view prefix) {
+  constexpr double far = 1e6;
+  const Vector spreads = column_spreads(values);
+  for (Index column = 0; column < values.cols(); ++column) {
+    const double mean = values.col(column).mean();
+    if (std::abs(mean) <= far * spreads[column]) continue;
+    throw BadData(
+        fmt::format("column \"{}\" has the mean {:.6g} and the standard deviation {:.3g}, too far from 0 to be "
+                    "told from an intercept; subtract a constant from it first",
+                    column_name(names, prefix, column), mean, spreads[column]));
+  }
+}
+
+/// Squares must neither overflow nor vanish, also those of coefficients, which are ratios of two columns.
+void require_scale(const Matrix& values, const std::vector<std::string>& names, std::string_view prefix) {
+  constexpr double largest = 1e70;
+  constexpr double smallest = 1e-70;
+  for (Index column = 0; column < values.cols(); ++column) {
+    const auto cells = values.col(column).array();
+    const double magnitude = cells.abs().maxCoeff();
+    const double range = cells.maxCoeff() - cells.minCoeff();
+    if (magnitude <= largest && (range == 0 || range >= smallest)) continue;
+    throw BadData(fmt::format("column \"{}\" {} {:.3g}; {} to {} was expected: rescale it",
+                              column_name(names, prefix, column),
+                              magnitude <= largest ? "varies by no more than" : "holds the magnitude",
+                              magnitude <= largest ? range : magnitude, smallest, largest));
   }
 }
 
@@ -198,8 +234,27 @@ void require_enough_rows(const Problem& problem, Index parameters) {
 }
 
 void require_varying_features(const Problem& problem) {
-  require_varying(problem.x, problem.x_names, "x");
-  require_varying(problem.z, problem.z_names, "z");
+  constexpr std::string_view advice = "leave it out, or fit without an intercept";
+  require_varying(problem.x, problem.x_names, "x", advice);
+  require_varying(problem.z, problem.z_names, "z", advice);
+  require_near_zero(problem.x, problem.x_names, "x");
+  require_near_zero(problem.z, problem.z_names, "z");
+}
+
+void require_varying_responses(const Problem& problem) {
+  require_varying(problem.y, problem.y_names, "y",
+                  problem.outputs() == 1 ? "there is nothing to explain, nor to link rows by" : "leave it out");
+}
+
+void require_scales(const Problem& problem) {
+  require_scale(problem.y, problem.y_names, "y");
+  require_scale(problem.x, problem.x_names, "x");
+  require_scale(problem.z, problem.z_names, "z");
+}
+
+Vector column_spreads(const Matrix& values) {
+  const Eigen::RowVectorXd means = values.colwise().mean();
+  return (values.rowwise() - means).colwise().norm().transpose() / std::sqrt(static_cast<double>(values.rows()));
 }
 
 Problem completed(Problem problem) {

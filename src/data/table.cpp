@@ -155,6 +155,7 @@ class NumberReader final : public Scanner {
     Column& target = table_.columns[static_cast<std::size_t>(column)];
     const auto number = to_number(text);
     if (number) target.holds_numbers = true;
+    if (text.empty() && target.empty_cells++ == 0) target.first_empty_line = line();
     if (target.numeric() && number) {
       target.numbers.push_back(*number);
     } else if (target.numeric()) {
@@ -256,6 +257,8 @@ void read(Part& part) {
 
 void append(const Column& more, Column& column) {
   column.holds_numbers = column.holds_numbers || more.holds_numbers;
+  if (column.empty_cells == 0) column.first_empty_line = more.first_empty_line;
+  column.empty_cells += more.empty_cells;
   if (!column.numeric()) return;
   column.numbers.insert(column.numbers.end(), more.numbers.begin(), more.numbers.end());
   column.first_text_line = more.first_text_line;

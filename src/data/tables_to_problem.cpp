@@ -93,6 +93,15 @@ Names keys_of(const Column& column, bool as_numbers, Index rows) {
   return keys;
 }
 
+/// Rows without a key would be partners of all others without one.
+void require_filled(const Table& table, const Column& key) {
+  if (key.empty_cells == 0) return;
+  throw BadData(
+      fmt::format("{}:{}: column \"{}\" is empty ({} of {} rows); a key of --group needs a value in every row: fill it "
+                  "in, leave the rows out, or use --soft-group, where an empty cell says nothing",
+                  table.source, key.first_empty_line, key.name, key.empty_cells, table.rows));
+}
+
 void add_groups(Problem& problem, const Table& responses, const Table& features, const std::vector<GroupKey>& groups) {
   if (groups.empty()) return;
   std::vector<Names> left(static_cast<std::size_t>(responses.rows));
@@ -100,6 +109,8 @@ void add_groups(Problem& problem, const Table& responses, const Table& features,
   for (const GroupKey& group : groups) {
     const Column& a = responses.column(group.response_column);
     const Column& b = features.column(group.feature_column);
+    require_filled(responses, a);
+    require_filled(features, b);
     const bool as_numbers = a.numeric() && b.numeric();
     Names keys = keys_of(a, as_numbers, responses.rows);
     for (std::size_t row = 0; row < left.size(); ++row) left[row].push_back(std::move(keys[row]));
@@ -156,6 +167,21 @@ void note_rows_without_group(const Problem& problem, const Table& responses, con
   note(features.rows - in_block_right, features, responses);
 }
 
+/// Methods take one noise for all responses, so that one in large units drowns the others.
+void note_unlike_responses(const Problem& problem, const Table& responses, Names& notes) {
+  constexpr double unlike = 10;
+  const Vector spreads = column_spreads(problem.y);
+  Index largest = 0;
+  Index smallest = 0;
+  if (!(spreads.maxCoeff(&largest) > unlike * spreads.minCoeff(&smallest))) return;
+  notes.push_back(
+      fmt::format("{}: the response \"{}\" has the standard deviation {:.3g} and \"{}\" {:.3g}; responses "
+                  "share one noise, so bring them to like scales (divide each by a constant) or the larger "
+                  "decides alone",
+                  responses.source, problem.y_names[static_cast<std::size_t>(largest)], spreads[largest],
+                  problem.y_names[static_cast<std::size_t>(smallest)], spreads[smallest]));
+}
+
 Names taken_columns(const ColumnChoice& columns, bool response_side) {
   Names taken;
   if (response_side) taken = columns.response;
@@ -192,6 +218,7 @@ TablesAsProblem assemble(const Table& responses, const Table& features, ColumnCh
   add_soft_keys(problem, responses, features, columns.soft_groups);
   validate(problem);
   note_rows_without_group(problem, responses, features, notes);
+  note_unlike_responses(problem, responses, notes);
   return {std::move(problem), std::move(columns), std::move(notes)};
 }
 
@@ -240,9 +267,14 @@ std::vector<KnownPair> known_pairs_of(const Table& pairs) {
   const Names left = row_cells(pairs, "response_row");
   const Names right = row_cells(pairs, "feature_row");
   std::vector<KnownPair> known;
+  std::map<std::pair<Index, Index>, std::size_t> first_rows;
   for (std::size_t row = 0; row < left.size(); ++row) {
     if (left[row].empty() || right[row].empty()) continue;
     known.push_back({to_row(pairs, left[row], row, "response_row"), to_row(pairs, right[row], row, "feature_row")});
+    const auto [first, is_new] = first_rows.try_emplace({known.back().response_row, known.back().feature_row}, row);
+    if (is_new) continue;
+    throw BadData(fmt::format("{}, row {}: the pair {},{} is given twice, first in row {}", pairs.source, row + 1,
+                              known.back().response_row, known.back().feature_row, first->second + 1));
   }
   return known;
 }

@@ -35,6 +35,8 @@ double dense_bytes(const Problem& problem) {
 
 void require_estimable(const Problem& problem, const Model& bound) {
   require_enough_rows(problem, bound.parameters());
+  require_scales(problem);
+  require_varying_responses(problem);
   const auto names = bound.parameter_names();
   if (std::any_of(names.begin(), names.end(), is_intercept)) require_varying_features(problem);
 }

@@ -113,6 +113,15 @@ class Success(Case):
         quiet = self.run_here(*arguments, "--quiet")
         self.assertEqual((quiet.stdout, quiet.stderr), ("", ""))
 
+    def test_responses_of_unlike_scales_are_mentioned(self):
+        self.make_sample()
+        with open(self.path("r.csv")) as file:
+            rows = list(csv.DictReader(file))
+        self.write("two.csv", "y,cents\n" + "".join(f"{row['y']},{100 * float(row['y'])}\n" for row in rows))
+        done = self.run_here("fit", "two.csv", "f.csv", "--response", "y,cents", "--hint", "rows", "--method", "ls")
+        self.assertIn('note: two.csv: the response "cents" has the standard deviation', done.stderr)
+        self.assertIn("bring them to like scales", done.stderr)
+
     def test_json_is_printed_alone(self):
         self.make_sample()
         fit = json.loads(self.succeed("fit", "r.csv", "f.csv", "--response", "y", "--hint", "rows", "--json"))
@@ -164,6 +173,8 @@ class Success(Case):
         self.refuse(3, *fit, says="has no row 80; 0 to 79 was expected")
         self.write("k.csv", "response_row,feature_row\n0,1\n0,2\n")
         self.refuse(3, *fit, says="is already in another pair")
+        self.write("k.csv", "response_row,feature_row\n0,1\n2,2\n0,1\n")
+        self.refuse(3, *fit, says="k.csv, row 3: the pair 0,1 is given twice, first in row 1")
 
     def test_prior_weights_identify_what_is_not_identifiable_without(self):
         chance = random.Random(1)
@@ -461,6 +472,13 @@ class BadUsage(Case):
         self.refuse(2, "gradient", "r.csv", "f.csv", "--response", "y", "--at", "w.json", "--repeat", "0",
                     says="--repeat = 0 must be at least 1")
 
+    def test_two_outputs_in_one_file(self):
+        self.refuse_fit("--pairs", "fit.json", says="--out and --pairs both name fit.json; give each a file of its own")
+        self.refuse_fit("--links", "o", "--report", "./o", says="--links and --report both name ./o")
+        self.refuse_fit("--method", "robot", "--trace", "o", "--checkpoint", "o", says="--trace and --checkpoint both name o")
+        self.refuse_fit("--method", "robot", "--stream", "--trace", "fit.json", says="--out and --trace both name fit.json")
+        self.refuse(2, "evaluate", "--gt", ".", "--results", ".", "--csv", "o", "--out", "o", says="--csv and --out both name o")
+
     def test_options_without_meaning_are_not_ignored(self):
         for method in ("entropic", "ls", "rr", "one-step"):
             self.refuse_fit("--method", method, "--trace", "t.csv", says="--trace has a meaning with --method robot, ")
@@ -531,6 +549,25 @@ class BadData(Case):
         rows = "".join(f"{row},7\n" for row in range(20))
         self.refuse_features("b,c\n" + rows, 'column "c" is 7 in every row')
 
+    def test_responses_that_do_not_vary(self):
+        left = self.write("same.csv", "y,v\n" + "".join(f"3,{row}\n" for row in range(20)))
+        for options in ((), ("--hint", "none"), ("--method", "robot"), ("--no-intercept",)):
+            self.refuse_tables(*options, left=left, says='column "y" is 3 in every row; there is nothing to explain')
+        self.refuse_tables(left=left, response="v,y", says='column "y" is 3 in every row; leave it out')
+
+    def test_numbers_that_cannot_be_squared(self):
+        def table(scale, offset=0):
+            return "b,c\n" + "".join(f"{(row + offset) * scale!r},{row * row * scale!r}\n" for row in range(20))
+
+        self.refuse_features(table(1e290), 'column "b" holds the magnitude 1.9e+291; 1e-70 to 1e+70 was expected')
+        self.refuse_features(table(1e-300), 'column "b" varies by no more than 1.9e-299')
+        self.refuse_features(table(1, 1e9), 'column "b" has the mean 1e+09 and the standard deviation 5.77')
+        left = self.write("small.csv", "y\n" + "".join(f"{row}e-138\n" for row in range(20)))
+        self.refuse_tables("--hint", "none", left=left, right=self.write("bad.csv", table(1e135)),
+                           says='column "y" varies by no more than 1.9e-137')
+        left = self.write("large.csv", "y\n" + "".join(f"{row}e300\n" for row in range(20)))
+        self.refuse_tables(left=left, says='column "y" holds the magnitude 1.9e+301')
+
     def test_fewer_rows_than_parameters(self):
         self.refuse_features("b,c\n1,2\n3,5\n4,4\n", "the feature table has 3 rows for 4 parameters")
 
@@ -551,6 +588,14 @@ class BadData(Case):
         rows = "".join(f"{row},{row * row},X\n" for row in range(20))
         bad = self.write("bad.csv", "b,c,city\n" + rows)
         self.refuse_tables("--group", "city", right=bad, says="no group occurs in both tables")
+        self.refuse_tables("--soft-group", "city:0.9", right=bad,
+                           says="--soft-group city:0.9: no value occurs in both tables")
+
+    def test_empty_cells_in_a_group_key(self):
+        bad = self.write("bad.csv", "b,c,town\n" + "".join(f"{row},{row * row},{'' if row in (3, 7) else 'N'}\n"
+                                                          for row in range(20)))
+        self.refuse_tables("--group", "city=town", right=bad,
+                           says=('bad.csv:5: column "town" is empty (2 of 20 rows)', "--soft-group"))
 
     def test_broken_parameters(self):
         def refuse_at(content, says):

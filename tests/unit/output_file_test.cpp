@@ -76,6 +76,16 @@ TEST_F(OutputFile, a_full_disk_is_told) {
             "/dev/full: cannot be written: No space left on device");
 }
 
+TEST_F(OutputFile, a_file_is_the_same_however_it_is_written) {
+  write_whole_file(path("a"), "old");
+  fs::create_symlink(path("a"), path("b"));
+  EXPECT_TRUE(same_output(path("a"), path("b")));
+  EXPECT_TRUE(same_output(path("new"), path("./new")));
+  EXPECT_TRUE(same_output("new", "./new"));
+  EXPECT_FALSE(same_output(path("a"), path("new")));
+  EXPECT_FALSE(same_output("/dev/null", "/dev/null"));
+}
+
 TEST_F(OutputFile, asking_whether_it_can_be_written_leaves_nothing) {
   require_writable(path("a"));
   EXPECT_EQ(files(), 0);

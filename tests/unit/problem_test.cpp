@@ -5,7 +5,10 @@
 #include <cmath>
 #include <functional>
 
+#include "support/complaint.hpp"
 #include "unshuffle/error.hpp"
+#include "unshuffle/fit/feasible.hpp"
+#include "unshuffle/model/linear.hpp"
 
 namespace unshuffle {
 namespace {
@@ -89,6 +92,10 @@ TEST(Problem, known_pairs_must_exist_and_be_one_to_one) {
               p.known = {{0, 0}, {1, 0}};
             }),
             "known pair 2: row 0 of the feature table is already in another pair");
+  EXPECT_EQ(complaint([](Problem& p) {
+              p.known = {{0, 1}, {0, 1}};
+            }),
+            "known pair 2: rows 0 and 1 are given as a pair twice");
 }
 
 TEST(Problem, completing_fills_weights_and_names) {
@@ -140,6 +147,47 @@ TEST(Problem, a_constant_feature_is_named) {
   } catch (const BadData& error) {
     EXPECT_STREQ(error.what(), "column \"z2\" is 2 in every row; leave it out, or fit without an intercept");
   }
+}
+
+/// What a fit of a linear model to the problem, spoilt like this, would be refused for.
+std::string refusal(const std::function<void(Problem&)>& spoil, bool intercept = true) {
+  Problem problem = small_problem();
+  problem.z = Matrix{{1, 2}, {2, -1}, {4, 0.5}};
+  problem.y.conservativeResize(4, 2);
+  problem.y.col(1) << 1, 0, 0, 2;
+  spoil(problem);
+  return unshuffle::complaint([&] { require_estimable(problem, *Linear{intercept}.bound_to(problem)); });
+}
+
+TEST(Problem, responses_that_do_not_vary_cannot_be_fitted) {
+  EXPECT_EQ(refusal([](Problem&) {}), "");
+  const auto second_constant = [](Problem& p) { p.y.col(1).setConstant(3); };
+  EXPECT_EQ(refusal(second_constant), "column \"y2\" is 3 in every row; leave it out");
+  EXPECT_EQ(refusal(second_constant, false), "column \"y2\" is 3 in every row; leave it out");
+  EXPECT_EQ(refusal([](Problem& p) { p.y = Vector::Zero(4); }),
+            "column \"y1\" is 0 in every row; there is nothing to explain, nor to link rows by");
+}
+
+TEST(Problem, a_feature_far_from_zero_beside_its_spread_cannot_be_told_from_an_intercept) {
+  const auto moved = [](double by) { return [by](Problem& p) { p.z.col(0).array() += by; }; };
+  EXPECT_EQ(refusal(moved(1e6)), "");
+  EXPECT_EQ(refusal(moved(-1e7)),
+            "column \"z1\" has the mean -1e+07 and the standard deviation 1.25, too far from 0 to be told from an "
+            "intercept; subtract a constant from it first");
+  EXPECT_EQ(refusal(moved(1e7), false), "");
+}
+
+TEST(Problem, numbers_that_cannot_be_squared_cannot_be_fitted) {
+  const auto scaled = [](Matrix Problem::*table, double by) { return [=](Problem& p) { p.*table *= by; }; };
+  for (const double by : {1e69, 1e-69}) {
+    EXPECT_EQ(refusal(scaled(&Problem::y, by)), "");
+    EXPECT_EQ(refusal(scaled(&Problem::z, by)), "");
+  }
+  EXPECT_EQ(refusal(scaled(&Problem::y, 1e300)),
+            "column \"y1\" holds the magnitude 3e+300; 1e-70 to 1e+70 was expected: rescale it");
+  EXPECT_EQ(refusal(scaled(&Problem::z, 1e-300)),
+            "column \"z1\" varies by no more than 3e-300; 1e-70 to 1e+70 was expected: rescale it");
+  EXPECT_NE(refusal([](Problem& p) { p.x = 1e300 * p.y; }), "");
 }
 
 }  // namespace

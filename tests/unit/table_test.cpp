@@ -148,7 +148,8 @@ std::string outcome(const std::string& content, int threads) {
     const Table table = parse(content);
     found = to_csv(table);
     for (const Column& column : table.columns)
-      found += fmt::format("{}:{}:{}\n", column.first_text_line, column.first_text, column.holds_numbers);
+      found += fmt::format("{}:{}:{}:{}:{}\n", column.first_text_line, column.first_text, column.holds_numbers,
+                           column.first_empty_line, column.empty_cells);
   }
   omp_set_num_threads(before);
   return found;

@@ -41,6 +41,18 @@ TEST(TablesToProblem, named_columns_only_are_used_when_named) {
   EXPECT_TRUE(loaded.notes.empty());
 }
 
+TEST(TablesToProblem, responses_of_unlike_scales_are_mentioned) {
+  const auto notes_of = [](const std::string& table) {
+    return tables_to_problem(parse_csv(table, "r.csv"), features(), {.response = {"a", "b"}, .z = Names{"z2"}}).notes;
+  };
+  EXPECT_TRUE(notes_of("a,b\n1,9\n2,18\n3,27\n").empty());
+  const Names notes = notes_of("a,b\n1,11\n2,22\n3,33\n");
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_EQ(notes[0],
+            "r.csv: the response \"b\" has the standard deviation 8.98 and \"a\" 0.816; responses share one noise, so "
+            "bring them to like scales (divide each by a constant) or the larger decides alone");
+}
+
 TEST(TablesToProblem, weights_are_taken_where_the_column_is) {
   const auto loaded = tables_to_problem(responses(), features(), {.response = {"y"}, .weights = "w"});
   EXPECT_EQ(loaded.problem.response_weights[2], 2);
@@ -64,6 +76,16 @@ TEST(TablesToProblem, group_keys_may_have_two_names) {
   EXPECT_EQ(loaded.problem.response_groups, (std::vector<Index>{0, 1, 0}));
   EXPECT_EQ(loaded.problem.feature_groups, (std::vector<Index>{0, 1, 2, 0}));
   EXPECT_EQ(loaded.notes.back(), "f.csv: 1 of 4 rows are of a group that r.csv does not have; they cannot match");
+}
+
+TEST(TablesToProblem, an_empty_cell_is_no_group) {
+  const Table left = parse_csv("y,k\n1,a\n2,\"b\nc\"\n3,\n4,\n", "r.csv");
+  const Table right = parse_csv("z,k\n1,a\n2,\n", "f.csv");
+  EXPECT_EQ(complaint<BadData>(left, right, {.response = {"y"}, .groups = {{"k", "k"}}}),
+            "r.csv:5: column \"k\" is empty (2 of 4 rows); a key of --group needs a value in every row: fill it in, "
+            "leave the rows out, or use --soft-group, where an empty cell says nothing");
+  EXPECT_EQ(complaint<BadData>(right, left, {.response = {"z"}, .groups = {{"k", "k"}}}).substr(0, 8), "f.csv:3:");
+  EXPECT_NO_THROW((void)tables_to_problem(left, right, {.response = {"y"}, .soft_groups = {{{"k", "k"}, 0.9}}}));
 }
 
 TEST(TablesToProblem, numeric_keys_compare_as_numbers) {
@@ -113,6 +135,15 @@ TEST(KnownPairs, a_pairs_file_reads_back_without_its_unmatched_rows) {
   EXPECT_EQ(known[0].response_row, 0);
   EXPECT_EQ(known[1].feature_row, 1);
   EXPECT_THROW((void)known_pairs_of(parse_csv("response_row,feature_row\n1.5,0\n", "p.csv")), BadData);
+}
+
+TEST(KnownPairs, a_pair_given_twice_is_named_with_both_rows) {
+  try {
+    (void)known_pairs_of(parse_csv("response_row,feature_row\n1,\n0,2\n3,1\n0,2\n", "p.csv"));
+    FAIL();
+  } catch (const BadData& error) {
+    EXPECT_STREQ(error.what(), "p.csv, row 4: the pair 0,2 is given twice, first in row 2");
+  }
 }
 
 }  // namespace

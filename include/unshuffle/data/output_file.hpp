@@ -16,6 +16,10 @@ void make_folder(const std::string& path);
 /// Throws SystemFailure when `path` could not be written; lets a long run fail before it starts.
 void require_writable(const std::string& path);
 
+/// Whether both paths mean one file, however they are written. Devices (/dev/stdout) take several outputs in turn and
+/// are never one.
+[[nodiscard]] bool same_output(const std::string& one, const std::string& other);
+
 /// Removes what write_whole_file() has begun and not yet put in its place. Safe in a signal handler that ends the
 /// process.
 void remove_unfinished_files() noexcept;

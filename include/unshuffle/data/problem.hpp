@@ -61,9 +61,18 @@ void validate(const Problem& problem);
 /// responses than parameters.
 void require_enough_rows(const Problem& problem, Index parameters);
 
-/// Throws BadData naming the first feature column that holds one value only; next to an intercept its coefficient
-/// could be anything.
+/// Throws BadData naming the first feature column that holds one value only, or nearly so beside its mean; next to an
+/// intercept its coefficient could be anything.
 void require_varying_features(const Problem& problem);
+
+/// Throws BadData naming the first response that is the same in every row.
+void require_varying_responses(const Problem& problem);
+
+/// Throws BadData naming the first column whose numbers are too large or too close together to be squared.
+void require_scales(const Problem& problem);
+
+/// The standard deviation of every column.
+[[nodiscard]] Vector column_spreads(const Matrix& values);
 
 /// The problem with weights filled in (each side summing to one) and every column named.
 [[nodiscard]] Problem completed(Problem problem);

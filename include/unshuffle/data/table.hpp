@@ -19,6 +19,8 @@ struct Column {
   long first_text_line = 0;    ///< Line of the first cell that is not a finite number; 0 when there is none.
   std::string first_text{};    ///< What that cell holds.
   bool holds_numbers = false;  ///< Whether any cell is a finite number.
+  long first_empty_line = 0;   ///< Line of the first empty cell; 0 when there is none.
+  Index empty_cells = 0;
 
   [[nodiscard]] bool numeric() const { return first_text_line == 0; }
 };

@@ -28,7 +28,7 @@ struct ColumnChoice {
   std::optional<std::vector<std::string>> x{};  ///< Open: every other column of the response table that holds numbers.
   std::optional<std::vector<std::string>> z{};  ///< Open: every other column of the feature table that holds numbers.
   std::string weights{};                        ///< Column of row weights, in either table or both; empty: none.
-  std::vector<GroupKey> groups{};               ///< Only rows equal in all of them may match.
+  std::vector<GroupKey> groups{};               ///< Only rows equal in all of them may match; no cell may be empty.
   std::vector<SoftGroup> soft_groups{};  ///< Rows equal in them are the likelier partners; empty cells say nothing.
 };
 

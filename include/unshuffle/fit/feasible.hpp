@@ -7,7 +7,8 @@
 
 namespace unshuffle {
 
-/// Throws BadData for what a fit of this model could not make sense of: too few rows, features that never vary.
+/// Throws BadData for what a fit of this model could not make sense of: too few rows, columns that never vary, numbers
+/// that cannot be squared.
 void require_estimable(const Problem& problem, const Model& bound);
 
 /// Of all plans of a problem on the dense backend together, with cost and workspace.
