@@ -13,6 +13,7 @@
 #include "inference/identifiability.hpp"
 #include "methods/method.hpp"
 #include "unshuffle/error.hpp"
+#include "unshuffle/fit/feasible.hpp"
 #include "unshuffle/team.hpp"
 
 namespace unshuffle {
@@ -34,13 +35,6 @@ class ThreadLimit {
  private:
   int before_;
 };
-
-void require_enough_rows(const Problem& problem, const Model& bound) {
-  const Index rows = std::min(problem.responses(), problem.features());
-  if (rows * problem.outputs() < bound.parameters()) {
-    throw BadData(fmt::format("{} rows cannot determine {} parameters", rows, bound.parameters()));
-  }
-}
 
 /// A method that chooses its links by itself would pass over what is known of them.
 void require_prior_is_read(const Problem& problem, const MethodInfo& method) {
@@ -179,7 +173,7 @@ Fit fit(const Problem& given, const Model& model, const FitOptions& options) {
   const ThreadLimit limit(options.threads);
   const Problem problem = completed(given);
   const auto bound = model.bound_to(problem);
-  require_enough_rows(problem, *bound);
+  require_estimable(problem, *bound);
   require_prior_is_read(problem, info_of(options.method));
 
   const double moved_before = options.team == nullptr ? 0 : options.team->bytes_moved();
