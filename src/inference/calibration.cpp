@@ -55,14 +55,18 @@ Drawn drawn_samples(const Problem& problem, const Model& bound, const Likelihood
 }
 
 // The squared distance between the quantiles of the responses and their mean over samples of the model, on a
-// logarithmic scale, against that of each sample.
+// logarithmic scale, against that of each sample. A thousandth of the responses' spread is as good as nothing.
 double misfit_of(const Vector& observed, const Matrix& drawn) {
+  constexpr double least_spread = 0.1;  // that of normal quantiles is about one half
   const Vector mean = drawn.rowwise().mean();
-  const auto log_distance = [&](const auto& quantiles) { return std::log((quantiles - mean).squaredNorm()); };
+  const double nothing = 1e-6 * (observed.array() - observed.mean()).square().sum();
+  const auto log_distance = [&](const auto& quantiles) {
+    return std::log(std::max(nothing, (quantiles - mean).squaredNorm()));
+  };
   const Vector of_samples = Vector::NullaryExpr(drawn.cols(), [&](Index k) { return log_distance(drawn.col(k)); });
   const double middle = of_samples.mean();
   const double spread = std::sqrt((of_samples.array() - middle).square().sum() / double(drawn.cols() - 1));
-  return spread > 0 ? (log_distance(observed) - middle) / spread : 0;
+  return (log_distance(observed) - middle) / std::max(least_spread, spread);
 }
 
 Matrix sandwich(const Matrix& information, const Matrix& gradients) {

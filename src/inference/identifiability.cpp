@@ -37,8 +37,8 @@ double gained_by_chance(Index parameters, Index rows) {
 
 // Two predictions s and s' of the same rows have the same distribution when their characteristic functions agree. The
 // differences of cos(ωs) and sin(ωs) at a few ω are bounded and paired row by row, so their means with their own
-// covariance make a Hotelling statistic, about χ² with as many degrees of freedom as differ at all (cos(ωs) and cos(-ωs)
-// do not). s is in units of its spread.
+// covariance make a Hotelling statistic, about χ² with as many degrees of freedom as differ at all (cos(ωs) and
+// cos(-ωs) do not). s is in units of its spread.
 bool same_distribution(const Vector& s, const Vector& other) {
   constexpr std::array frequencies{0.5, 1.0, 1.5, 2.5};
   constexpr auto count = static_cast<Index>(2 * frequencies.size());
@@ -261,11 +261,12 @@ Identifiability judge(const SearchResult& found, const std::vector<Symmetry>& sy
     made.advice = "let it run to its end";
   } else if (covariance.size() == 0) {
     made.verdict = Verdict::not_identifiable;
-    made.reason = "the likelihood is flat in some direction at the answer";
+    made.reason = "the likelihood does not fall off to all sides of the answer, so nothing says how far off it may be";
   } else if (const Index left_over = rows_left_over(problem); left_over > 0) {
     made.verdict = Verdict::weakly_identified;
     made.reason = fmt::format(
-        "{} rows have no partner in the other table; which they are is not part of the likelihood, so the answer may be "
+        "{} rows have no partner in the other table; which they are is not part of the likelihood, so the answer may "
+        "be "
         "off by more than chance",
         left_over);
     made.advice = "give the rows that belong together (--known), or a key both tables share (--group)";

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "fit/random.hpp"
+#include "in_parallel.hpp"
 #include "inference/balanced_inverse.hpp"
 #include "inference/chi_squared.hpp"
 #include "transport/gram.hpp"
@@ -30,7 +31,7 @@ namespace unshuffle {
 namespace {
 
 constexpr double correlation = 0.7;  // ρ; regions for 0.5 to 0.9 give much the same rate
-constexpr std::uint64_t partner_stream = 1ULL << 53U;
+constexpr std::uint64_t partner_stream = 1ULL << 53U, pairing_streams = 1ULL << 54U;
 
 /// The links that are not known, block by block.
 std::vector<std::vector<Index>> open_links_by_block(const CandidateLinks& links) {
@@ -273,13 +274,61 @@ double agreement_with_regression(const Model& bound, const CandidateLinks& links
   return chi_squared_tail(std::max(0.0, moments.product(rest, rest)), double(freedom));
 }
 
+namespace {
+
+/// Share of random pairings within blocks that explain `left`, what the mean rows leave of the open responses, as well
+/// as the order given. `slopes` is ∂s/∂w of the open links, output by output below one another.
+double share_of_pairings_as_good(const CandidateLinks& links, const Matrix& slopes, const Matrix& left) {
+  constexpr std::size_t pieces = 50, pairings_of_a_piece = 400;
+  const Vector scale =
+      slopes.colwise().norm().transpose().unaryExpr([](double norm) { return norm > 0 ? 1 / norm : 0.0; });
+  const Matrix scaled = slopes * scale.asDiagonal();
+  const Eigen::SelfAdjointEigenSolver<Matrix> eigen(transport::gram(scaled));
+  const Vector shrink = eigen.eigenvalues().unaryExpr([](double v) { return v > 1e-10 ? 1 / std::sqrt(v) : 0.0; });
+  const Matrix axes = scaled * eigen.eigenvectors() * shrink.asDiagonal();  // orthonormal, as far as there are any
+  const Vector weights = links.weights_or_one().tail(links.open());
+  const std::vector<std::vector<Index>> blocks = open_links_by_block(links);
+  const auto explained = [&](const std::vector<std::vector<Index>>& partners) {
+    Vector sum = Vector::Zero(axes.cols());
+    for (Index k = 0; k < left.cols(); ++k) {
+      for (std::size_t b = 0; b < blocks.size(); ++b) {
+        for (std::size_t i = 0; i < blocks[b].size(); ++i) {
+          const Index row = blocks[b][i] - links.known, partner = partners[b][i] - links.known;
+          sum += weights(row) * left(row, k) * axes.row(k * left.rows() + partner).transpose();
+        }
+      }
+    }
+    return sum.squaredNorm();
+  };
+  const double in_order = (1 - 1e-12) * explained(blocks);
+  std::vector<int> as_good(pieces, 0);
+  in_parallel(pieces, [&](std::size_t piece) {
+    RandomStream random(0, pairing_streams + piece);
+    std::vector<std::vector<Index>> partners = blocks;
+    for (std::size_t k = 0; k < pairings_of_a_piece; ++k) {
+      for (std::vector<Index>& members : partners) shuffle(members, random);
+      as_good[piece] += explained(partners) >= in_order ? 1 : 0;
+    }
+  });
+  const int count = std::accumulate(as_good.begin(), as_good.end(), 0);
+  return (1.0 + count) / (1.0 + double(pieces * pairings_of_a_piece));
+}
+
+}  // namespace
+
 double significance_of_order(const Model& bound, const CandidateLinks& links) {
+  constexpr Index few = 1000;  // χ² is not to be trusted with
   if (links.open() == 0) return 1;
-  const Moments moments(bound, links, Vector::Zero(bound.parameters()));
+  const Vector zero = Vector::Zero(bound.parameters());
+  const Moments moments(bound, links, zero);
   std::vector<Index> open(std::size_t(links.open()));
   std::iota(open.begin(), open.end(), links.known);
-  const LeastSquares without = least_squares(bound, subset(moments.mean_rows(), open),
-                                             Vector::Zero(bound.parameters()), links.weights_or_one()(open));
+  const LinkedRows mean = subset(moments.mean_rows(), open);
+  const LeastSquares without = least_squares(bound, mean, zero, links.weights_or_one()(open));
+  if (links.open() <= few) {
+    const Matrix slopes = linked_jacobian(bound, subset(links.rows, open), zero) - linked_jacobian(bound, mean, zero);
+    return share_of_pairings_as_good(links, slopes, residuals(bound, mean, without.parameters));
+  }
   const Vector moved = moments.of(links.rows.y - moments.middle(without.parameters));
   const Vector scale = without.matrix.diagonal().unaryExpr([](double d) { return d > 0 ? 1 / std::sqrt(d) : 0.0; });
   const Index freedom = moments.rank() - solver_of(scale.asDiagonal() * without.matrix * scale.asDiagonal()).rank();

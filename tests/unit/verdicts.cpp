@@ -22,8 +22,7 @@ Problem told_apart(Index rows, double noise, std::uint64_t seed) {
   RandomStream random(seed, 0);
   Problem made;
   made.z.resize(rows, 2);
-  for (Index i = 0; i < rows; ++i)
-    made.z.row(i) << -std::log(1 - random.uniform()), 2 * std::pow(random.uniform(), 3);
+  for (Index i = 0; i < rows; ++i) made.z.row(i) << -std::log(1 - random.uniform()), 2 * std::pow(random.uniform(), 3);
   made.y = (1 + 2 * made.z.col(0).array() - made.z.col(1).array()).matrix();
   for (Index i = 0; i < rows; ++i) made.y(i, 0) += noise * random.normal();
   return made;

@@ -123,6 +123,21 @@ TEST(MismatchRate, knows_ties_few_rows_and_several_responses) {
   EXPECT_LE(of_few.rate, 1);
 }
 
+TEST(Order, of_few_rows_is_chance_as_often_as_it_says) {
+  const auto nothing = [](const Vector&, RandomStream& random) { return -std::log(1 - random.uniform()); };
+  int below = 0;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    Problem problem = drawn(20, 3, 0, seed, nothing).problem;
+    problem.z = problem.z.array().exp();
+    const Regression all = on(problem);
+    below += significance_of_order(*all.bound, all.links) < 0.05 ? 1 : 0;
+  }
+  EXPECT_LE(below, 12);
+  EXPECT_GE(below, 1);
+  const Regression some = on(drawn(60, 2, 0.3, 1, straight).problem);
+  EXPECT_LT(significance_of_order(*some.bound, some.links), 1e-4);
+}
+
 TEST(Adjusted, is_least_squares_divided_by_the_share_of_right_links) {
   const Regression all = on(drawn(500, 3, 0.4, 5, straight).problem);
   const AdjustedFit found = fit_adjusted(*all.bound, all.links, all.linked, 0);
