@@ -269,7 +269,9 @@ Identifiability judge(const SearchResult& found, const std::vector<Symmetry>& sy
         "be "
         "off by more than chance",
         left_over);
-    made.advice = "give the rows that belong together (--known), or a key both tables share (--group)";
+    made.advice =
+        "try --method robot-robust, which may leave rows out, or give pairs (--known) or a key both tables share "
+        "(--group)";
   } else if (gap < certain_gap) {
     made.verdict = Verdict::weakly_identified;
     made.reason = fmt::format("the next solution is only {:.1f} nats less likely", gap);
