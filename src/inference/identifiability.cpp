@@ -240,7 +240,7 @@ Identifiability judge(const SearchResult& found, const std::vector<Symmetry>& sy
   } else if (gap < decided_gap) {
     made.verdict = Verdict::not_identifiable;
     made.reason = fmt::format("another solution is within {:.1f} nats of the answer; the data cannot choose", gap);
-  } else if (found.optima.front().hits <= 1 && gap < gained_by_chance(best.parameters.size(), problem.responses())) {
+  } else if (found.optima.front().hits == 1 && gap < gained_by_chance(best.parameters.size(), problem.responses())) {
     made.verdict = Verdict::not_identifiable;
     made.reason = fmt::format(
         "{} starts led to {} different solutions and only one to the answer, which is {:.0f} nats ahead; {} "

@@ -178,7 +178,6 @@ class Search {
         start.optimum.parameters = best.parameters + direction * (step / reach);
         start.optimum.epsilon = best.epsilon;
         start.start = "along a flat direction";
-        start.hits = 0;
         starts.push_back(std::move(start));
       }
     }

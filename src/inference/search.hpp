@@ -16,7 +16,7 @@ namespace unshuffle {
 struct FoundOptimum {
   Optimum optimum;
   std::string start;  ///< The kind of start that led to it first.
-  int hits = 1;       ///< How many starts did; those made from an optimum do not count.
+  int hits = 1;       ///< How many starts did, those at some distance from an optimum included.
 };
 
 struct SearchResult {

@@ -55,7 +55,6 @@ std::vector<Symmetry> try_symmetries(const MethodInput& input, SearchResult& fou
     image.optimum.parameters = symmetry.parameters;
     image.optimum.epsilon = best.epsilon;
     image.start = symmetry.name;
-    image.hits = 0;
     images.push_back(std::move(image));
   }
   refine_into(found, input.problem, input.bound, input.options, images);
