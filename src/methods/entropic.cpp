@@ -99,11 +99,12 @@ void set_errors(const MethodInput& input, const Calibrated& answer, bool by_simu
     estimate.std_error_note = bootstrap_note(input.options, estimate.covariance);
     return;
   }
+  estimate.covariance = answer.covariance;
   if (rows_left_over(input.problem) > 0) {
+    estimate.errors_are_too_small = true;
     estimate.std_error_note = "none: they would not count that rows without a partner are not known; try --bootstrap";
     return;
   }
-  estimate.covariance = answer.covariance;
   if (answer.covariance.size() == 0) {
     estimate.std_error_note = "not to be had: the likelihood's curvature is not known or not downward; try --bootstrap";
   } else if (!by_simulation) {

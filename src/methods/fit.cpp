@@ -101,8 +101,10 @@ Fit assemble(const MethodInput& input, Estimate estimate) {
   made.backend = evaluator.backend();
   made.names = input.bound.parameter_names();
   made.parameters = w;
-  made.covariance = std::move(estimate.covariance);
-  made.margins = std::move(estimate.margins);
+  if (!estimate.errors_are_too_small) {
+    made.covariance = std::move(estimate.covariance);
+    made.margins = std::move(estimate.margins);
+  }
   made.std_error_note = std::move(estimate.std_error_note);
   made.objective = estimate.solves_transport ? last.objective : estimate.candidates.front().objective;
   made.objective_name = estimate.objective_name;

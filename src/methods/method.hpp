@@ -33,6 +33,7 @@ struct Estimate {
   std::optional<Method> chosen{};  ///< As in Fit; empty: what was asked for.
   Vector link_probabilities{};     ///< As in Fit.
 
+  bool errors_are_too_small = false;  ///< The covariance compares estimates but is not to be shown.
   bool contradicted = false;  ///< mixture: regression on all rows says otherwise, so that its likelihood does not hold.
 
   bool solves_transport = false;  ///< Its objective is the transport problem's, so the fit converged only if that did.

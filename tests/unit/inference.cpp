@@ -698,6 +698,10 @@ TEST(Automatic, does_not_take_groups_for_an_order) {
   EXPECT_EQ(found.choice.rfind("entropic", 0), 0U) << found.choice;
   options.row_hint = true;  // wrong, and the groups know more
   EXPECT_EQ(fit(problem, Linear{}, options).choice.rfind("entropic", 0), 0U);
+  problem.feature_groups[0] = 1;  // a row without a partner: no standard errors to show, but still to choose by
+  const Fit uneven = fit(problem, Linear{}, options);
+  EXPECT_EQ(uneven.choice.rfind("entropic", 0), 0U) << uneven.choice;
+  EXPECT_EQ(uneven.covariance.size(), 0);
 }
 
 TEST(Automatic, believes_the_order_where_it_knows_more_than_the_groups) {
