@@ -92,8 +92,7 @@ class Mixture {
     const Matrix r = residuals(bound_, links_.rows, fit_.parameters);
     const MixtureSums sums =
         mixture_sums(at(r), linked_jacobian(bound_, links_.rows, fit_.parameters), expected_, belief_);
-    const MixtureCovariance covariance =
-        mixture_covariance(sums, belief_, options_.rate_variance);
+    const MixtureCovariance covariance = mixture_covariance(sums, belief_, options_.rate_variance);
     fit_.noise_variance = belief_.noise_variance;
     fit_.mismatch_rate = belief_.mismatch_rate;
     fit_.rate_is_limited = belief_.rate_is_limited;

@@ -231,7 +231,6 @@ class Moments {
 
   /// f(x, z̄; w).
   [[nodiscard]] Matrix middle(const Vector& w) const { return predict_pairs(bound_, mean_.x, mean_.z, w); }
-  [[nodiscard]] const LinkedRows& mean_rows() const { return mean_; }
 
   /// Jᵀv over the open links.
   [[nodiscard]] Vector of(const Matrix& values) const {
@@ -320,15 +319,15 @@ double significance_of_order(const Model& bound, const CandidateLinks& links) {
   constexpr Index few = 1000;  // χ² is not to be trusted with
   if (links.open() == 0) return 1;
   const Vector zero = Vector::Zero(bound.parameters());
-  const Moments moments(bound, links, zero);
   std::vector<Index> open(std::size_t(links.open()));
   std::iota(open.begin(), open.end(), links.known);
-  const LinkedRows mean = subset(moments.mean_rows(), open);
+  const LinkedRows mean = subset(averaged(links, 1), open);
   const LeastSquares without = least_squares(bound, mean, zero, links.weights_or_one()(open));
   if (links.open() <= few) {
     const Matrix slopes = linked_jacobian(bound, subset(links.rows, open), zero) - linked_jacobian(bound, mean, zero);
     return share_of_pairings_as_good(links, slopes, residuals(bound, mean, without.parameters));
   }
+  const Moments moments(bound, links, zero);
   const Vector moved = moments.of(links.rows.y - moments.middle(without.parameters));
   const Vector scale = without.matrix.diagonal().unaryExpr([](double d) { return d > 0 ? 1 / std::sqrt(d) : 0.0; });
   const Index freedom = moments.rank() - solver_of(scale.asDiagonal() * without.matrix * scale.asDiagonal()).rank();

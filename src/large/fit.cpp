@@ -242,8 +242,7 @@ class FitOfAll {
     if (options_.progress) (void)options_.progress(2 * most_steps, 2 * most_steps);
     const auto& [w, belief, sums, steps, converged, stopped] = found;
     fit_.parameters = w;
-    const MixtureCovariance covariance =
-        mixture_covariance(sums, belief, bounded.rate_variance);
+    const MixtureCovariance covariance = mixture_covariance(sums, belief, bounded.rate_variance);
     if (fit_.identifiable.verdict != Verdict::not_identifiable) fit_.covariance = covariance.sandwich;
     fit_.noise_sd = std::sqrt(belief.noise_variance);
     fit_.link_probabilities.resize(0);  // they were the sample's
