@@ -47,8 +47,8 @@ Vector BlockRows::all_weights() const {
 LineBlock::LineBlock(BlockRows responses, BlockRows features, const EvaluatorOptions& options)
     : responses_(std::move(responses)),
       features_(std::move(features)),
-      transport_({.row_policy = options.response_side,
-                  .column_policy = options.feature_side,
+      transport_({.row_policy = transport::of_sizes(options.response_side, responses_.size(), features_.size()),
+                  .column_policy = transport::of_sizes(options.feature_side, features_.size(), responses_.size()),
                   .tolerance = options.tolerance,
                   .accuracy = estimate_margin * options.accuracy}) {}
 

@@ -150,7 +150,8 @@ void Evaluator::State::split_into_blocks() {
 }
 
 void Evaluator::State::share_out(const std::vector<BlockSize>& sizes) {
-  const bool plans_can_be_shared = backend == Backend::dense && !problem->has_prior();
+  const bool plans_can_be_shared = backend == Backend::dense && !problem->has_prior() &&
+                                   !std::holds_alternative<transport::Sampled>(options.feature_side);
   const std::vector<int> owners = owners_of(sizes, team == nullptr ? 1 : team->size(), plans_can_be_shared);
   const int rank = team == nullptr ? 0 : team->rank();
   for (std::size_t b = 0; b < sizes.size(); ++b) {

@@ -22,14 +22,36 @@ Problem drawn_from(const Problem& problem, const Model& bound, const Vector& w, 
   return drawn;
 }
 
+namespace {
+
+// Rows of the population that `seen` were drawn from. It is not the sample: which it may be, the weights of the Bayesian
+// bootstrap (Rubin 1981) say.
+std::vector<Index> like_these(const std::vector<Index>& seen, Index count, RandomStream& random) {
+  std::vector<Index> drawn;
+  if (count <= 0) return drawn;
+  std::vector<double> up_to;
+  double total = 0;
+  for (std::size_t k = 0; k < seen.size(); ++k) up_to.push_back(total -= std::log1p(-random.uniform()));
+  for (Index k = 0; k < count; ++k) {
+    const auto at = std::upper_bound(up_to.begin(), std::prev(up_to.end()), total * random.uniform());
+    drawn.push_back(seen[std::size_t(at - up_to.begin())]);
+  }
+  return drawn;
+}
+
+}  // namespace
+
 Links random_links(const Problem& problem, RandomStream& random) {
   Links links;
   for (const Block& block : blocks_of(problem)) {
     std::vector<Index> order = block.feature_rows;
     shuffle(order, random);
+    const std::vector<Index> unseen =
+        like_these(order, Index(block.response_rows.size()) - Index(order.size()), random);
+    order.insert(order.end(), unseen.begin(), unseen.end());
     for (std::size_t k = 0; k < block.response_rows.size(); ++k) {
       links.responses.push_back(block.response_rows[k]);
-      links.features.push_back(order[k % order.size()]);
+      links.features.push_back(order[k]);
     }
   }
   return links;

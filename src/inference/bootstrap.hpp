@@ -17,7 +17,8 @@ namespace unshuffle {
 [[nodiscard]] Problem drawn_from(const Problem& problem, const Model& bound, const Vector& w, double noise_sd,
                                  const Links& links, RandomStream& random);
 
-/// Every response with a partner of its block drawn at random, no feature twice before all have been taken.
+/// Every response with a partner of its block drawn at random, no feature twice before all have been taken; responses
+/// beyond that belong to features that were not seen, for which those that were stand in, of any weights.
 [[nodiscard]] Links random_links(const Problem& problem, RandomStream& random);
 
 /// The covariance of refit(k) over k < options.bootstrap, on all threads; empty when progress says stop.

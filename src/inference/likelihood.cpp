@@ -31,19 +31,41 @@ namespace unshuffle {
 //   ∂N/∂w = (n/ε) Σ Γ_ij ∂C_ij/∂w,     ∂N/∂(log ε) = -n<C,Γ>/ε + n/2 - dD/d(log ε).
 // Prior weights leave a row fewer partners than the m features there are. If they are k, points lie m/k times as far
 // apart and so x is m/k times as large; in the limit of one partner D no longer changes with ε, as it must. Groups add
-// up; o outputs count n·o numbers and have no D; for n ≠ m the responses are taken as drawn evenly from the features.
-// The evaluator's value is against counting instead of μ⊗ν, which the constant takes back.
+// up; o outputs count n·o numbers and have no D. The evaluator's value is against counting instead of μ⊗ν, which the
+// constant takes back.
+//
+// Rows without a partner: with n responses and m > n features the sum is over all ways to give every response a feature
+// of its own, (m-n)!/m! times as many. K with m-n further rows of ones makes it a permanent again, perm(K')/m!, and the
+// same steps lead to the same formula, where OT leaves those rows out but keeps their entropy: the feature side is
+// transport::Sampled. With m < n the responses of no feature at hand come from features that were not seen; they are
+// taken to be distributed like the others, so a further row of K' is the mean of those there are, which is Sampled
+// too. Either way B' has as many singular values as before, but its rows share their partners with those added: with
+// ρ = min(n,m)/max(n,m), λ² = ρ exp(-σ²k²), and ζ(3/2) = Li(1) in κ becomes the polylogarithm Li(ρ) of order 3/2.
 namespace {
 
+/// Σ ρᵏ/k^{3/2} for 0 < ρ ≤ 1, near one by its expansion in -log ρ.
+double polylogarithm(double rho) {
+  const double x = -std::log(rho);
+  double sum = 0;
+  if (x > 1) {
+    for (int k = 40; k > 0; --k) sum += std::exp(-k * x) / (k * std::sqrt(k));
+    return sum;
+  }
+  double power = 1;  // (-x)ᵏ/k!
+  for (int k = 0; k < 20; power *= -x / ++k) sum += std::riemann_zeta(1.5 - k) * power;
+  return sum - 2 * std::sqrt(std::numbers::pi * x);
+}
+
 double kappa_of(const Problem& problem, const Block& block) {
-  constexpr double zeta = 2.6123753486854883;  // ζ(3/2)
   constexpr std::size_t beyond = 10;           // rows at either end that are not counted as part of a dense stretch
   std::vector<double> y;
   for (const Index row : block.response_rows) y.push_back(problem.y(row, 0));
   std::sort(y.begin(), y.end());
   const std::size_t cut = std::min(beyond, y.size() / 10);
   const double range = y[y.size() - 1 - cut] - y[cut];
-  return range * zeta * std::numbers::sqrt2 / (4 * std::sqrt(std::numbers::pi));
+  const auto [fewer, more] = std::minmax(block.response_rows.size(), block.feature_rows.size());
+  return range * polylogarithm(double(fewer) / double(more)) * std::numbers::sqrt2 /
+         (4 * std::sqrt(std::numbers::pi));
 }
 
 /// How many features a response of the block can belong to by what the prior says: exp of the mean entropy of its rows.
@@ -77,6 +99,8 @@ LinkLikelihood::LinkLikelihood(const Problem& problem, const Model& bound, Likel
                  [&] {
                    options.evaluator.objective = Objective::entropic;
                    options.evaluator.epsilon = {.value = 1, .relative = false};
+                   options.evaluator.response_side = transport::Exact{};
+                   options.evaluator.feature_side = transport::Sampled{};
                    return options.evaluator;
                  }()),
       known_epsilon_(2 * options.known_noise_sd * options.known_noise_sd) {
@@ -90,7 +114,8 @@ LinkLikelihood::LinkLikelihood(const Problem& problem, const Model& bound, Likel
     numbers_ += rows * block.share * double(problem.outputs());
     if (problem.outputs() == 1) {
       const double spaced = double(block.feature_rows.size()) / partners_of(problem, block);
-      blocks_.push_back({rows * block.share, spaced * kappa_of(problem, block)});
+      const double linked = std::min(1.0, double(block.feature_rows.size()) / double(block.response_rows.size()));
+      blocks_.push_back({rows * block.share * linked, spaced * kappa_of(problem, block)});
     }
     constant_ += rows * block.share *
                  (1 + entropy(problem.response_weights, block.response_rows) +

@@ -11,7 +11,7 @@
 namespace unshuffle {
 
 struct LikelihoodOptions {
-  EvaluatorOptions evaluator;  ///< Objective and ε are set by the likelihood.
+  EvaluatorOptions evaluator;  ///< Objective, ε and both sides' sums are set by the likelihood.
   double known_noise_sd = 0;   ///< 0: estimated.
 };
 

@@ -33,28 +33,36 @@ class PointsInMemory final : public LinePoints {
 
 }  // namespace
 
+LineTransport::LineTransport(const LineOptions& options)
+    : turned_(std::holds_alternative<Sampled>(options.column_policy)), solver_([&] {
+        validate(options.row_policy, options.column_policy);
+        LineOptions laid_out = options;
+        if (turned_) std::swap(laid_out.row_policy, laid_out.column_policy);
+        return laid_out;
+      }()) {}
+
 LineReport LineTransport::solve(const VectorRef& t, const VectorRef& row_weights, const VectorRef& s,
                                 const VectorRef& column_weights, double epsilon) {
-  PointsInMemory rows(t, row_weights, rows_), columns(s, column_weights, columns_);
-  return solver_.solve(rows, columns, epsilon);
+  PointsInMemory rows(t, row_weights, t_), columns(s, column_weights, s_);
+  return turned_ ? solver_.solve(columns, rows, epsilon) : solver_.solve(rows, columns, epsilon);
 }
 
 void LineTransport::forget() {
   solver_.forget();
-  rows_ = {};
-  columns_ = {};
+  t_ = {};
+  s_ = {};
 }
 
 Vector LineTransport::gradient(Side side, Objective objective) {
-  return measure(side).interpolate(solver_.nodes().evaluate(side, measure(side).grid(), objective).gradient);
+  return measure(side).interpolate(solver_.nodes().evaluate(laid(side), measure(side).grid(), objective).gradient);
 }
 
 Vector LineTransport::potential(Side side) {
-  return measure(side).interpolate(solver_.nodes().evaluate(side, measure(side).grid(), Objective::entropic).potential);
+  return measure(side).interpolate(solver_.nodes().evaluate(laid(side), measure(side).grid(), Objective::entropic).potential);
 }
 
 Vector LineTransport::log_ratio(Side side) {
-  return measure(side).interpolate(solver_.nodes().evaluate(side, measure(side).grid(), Objective::entropic).log_ratio);
+  return measure(side).interpolate(solver_.nodes().evaluate(laid(side), measure(side).grid(), Objective::entropic).log_ratio);
 }
 
 Matrix LineTransport::hessian(const MatrixRef& t_jacobian, const VectorRef& row_weights, const MatrixRef& s_jacobian,
@@ -65,12 +73,14 @@ Matrix LineTransport::hessian(const MatrixRef& t_jacobian, const VectorRef& row_
       if (!jacobian.col(k).isZero(0)) on_grid.col(k) = measure(side).spread(weighted(jacobian.col(k), weights));
     return on_grid;
   };
-  const Momentum momentum{spread(Side::response, t_jacobian, row_weights),
-                          spread(Side::feature, s_jacobian, column_weights)};
+  Momentum momentum{spread(Side::response, t_jacobian, row_weights),
+                    spread(Side::feature, s_jacobian, column_weights)};
+  if (turned_) std::swap(momentum.rows, momentum.columns);
   LineCurvature curvature(solver_, objective);
-  Matrix hessian = curvature.reaction(rows_.grid(), columns_.grid(), momentum);
+  Matrix hessian =
+      curvature.reaction(measure(laid(Side::response)).grid(), measure(laid(Side::feature)).grid(), momentum);
   auto add_own = [&](Side side, const MatrixRef& jacobian, const VectorRef& weights) {
-    const Vector slope = measure(side).interpolate(curvature.slope(side, measure(side).grid()));
+    const Vector slope = measure(side).interpolate(curvature.slope(laid(side), measure(side).grid()));
     hessian += weighted_gram(jacobian, weighted(slope, weights));
   };
   if (!t_jacobian.isZero(0)) add_own(Side::response, t_jacobian, row_weights);

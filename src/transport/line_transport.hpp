@@ -9,7 +9,7 @@ namespace unshuffle::transport {
 /// Both sides in memory.
 class LineTransport {
  public:
-  explicit LineTransport(LineOptions options) : solver_(std::move(options)) {}
+  explicit LineTransport(const LineOptions& options);
 
   /// Weights may be empty (equal); otherwise positive, summing to one.
   LineReport solve(const VectorRef& t, const VectorRef& row_weights, const VectorRef& s,
@@ -29,10 +29,13 @@ class LineTransport {
                                const VectorRef& column_weights, Objective objective);
 
  private:
-  [[nodiscard]] const CompressedMeasure& measure(Side side) const { return side == Side::response ? rows_ : columns_; }
+  [[nodiscard]] const CompressedMeasure& measure(Side side) const { return side == Side::response ? t_ : s_; }
+  /// The solver's name for a side.
+  [[nodiscard]] Side laid(Side side) const { return (side == Side::response) != turned_ ? Side::response : Side::feature; }
 
+  bool turned_;  ///< s are the solver's rows: sampled sums are always there.
   LineSolver solver_;
-  CompressedMeasure rows_, columns_;
+  CompressedMeasure t_, s_;
 };
 
 }  // namespace unshuffle::transport

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 
 #include "unshuffle/error.hpp"
 
@@ -107,6 +108,45 @@ Array solve_ball(const Array& weights, const Array& b, double a, double spread, 
   return x;
 }
 
+// Sampled, ratio κ > 1. Let the rows that are left over go to a partner of their own, which takes what is missing,
+// κ - r per unit of weight, at any cost that is the same for all; its entropy is
+//   R/ε = Σμ [(κ - r) log((κ - r)/(κ - 1)) + r - 1],   so   u = -R'/ε = log((κ - r)/(κ - 1)),
+// where r - 1 sums to nothing and only makes u = 0 where r = 1. With r = exp(u + ℓ) that is r = κ/(1 + (κ - 1)e^{-ℓ}).
+// κ < 1. A row has κ for certain. What is beyond, r - κ, belongs to unseen rows of the same distribution, which take no
+// entropy of their own: their potential is one constant c, and e^u = c + κe^{-ℓ}. With c = 1 - κ, u = 0 where r = 1:
+//   r = κ + (1 - κ)e^ℓ,   u = log((1 - κ) r/(r - κ)),   R/ε = Σμ [(r - κ) log((r - κ)/(1 - κ)) - r log r].
+// Either way u has a bound, log(κ/(κ - 1)) above or log(1 - κ) below, that steps of an ascent in u would run into, so
+// this side is always the one that is solved for in closed form.
+class SampledRows {
+ public:
+  explicit SampledRows(double ratio) : ratio_(ratio) {}
+
+  [[nodiscard]] Array log_ratio_of_sums(const Array& log_sums) const {
+    if (ratio_ > 1) {  // log κ - log(1 + e^x), x = log(κ - 1) - ℓ
+      const Array x = std::log(ratio_ - 1) - log_sums;
+      return std::log(ratio_) - x.max(0) - (-x.abs()).exp().log1p();
+    }
+    // log(κ + (1 - κ)e^ℓ), which may be beyond what exp can hold
+    const Array x = log_sums + std::log1p(-ratio_) - std::log(ratio_);
+    return std::log(ratio_) + x.max(0) + (-x.abs()).exp().log1p();
+  }
+
+  /// d(log r) = -k du.
+  [[nodiscard]] Array compliance(const Array& r) const {
+    return ratio_ > 1 ? Array((ratio_ - r).max(0) / r.max(std::numeric_limits<double>::min()))
+                      : Array((r - ratio_).max(0) / ratio_);
+  }
+
+  [[nodiscard]] double penalty(const Array& log_ratio, const Array& weights) const {
+    const Array r = log_ratio.exp(), beyond = (r - ratio_).abs().max(std::numeric_limits<double>::min());
+    const Array entropy = beyond * (beyond / std::abs(ratio_ - 1)).log();
+    return (weights * (entropy + (ratio_ > 1 ? Array(r - 1) : Array(-r * log_ratio)))).sum();
+  }
+
+ private:
+  double ratio_;
+};
+
 double strength_in_epsilon(const KullbackLeibler& kl, double epsilon) { return kl.strength / epsilon; }
 
 }  // namespace
@@ -122,8 +162,29 @@ void validate(const MarginalPolicy& policy) {
                       [](const KullbackLeibler& kl) {
                         if (!(kl.strength > 0) || !std::isfinite(kl.strength))
                           throw InvalidInput(fmt::format("KL strength = {} must be finite and > 0", kl.strength));
+                      },
+                      [](const Sampled& sampled) {
+                        if (!(sampled.ratio >= 0) || !std::isfinite(sampled.ratio))
+                          throw InvalidInput(fmt::format("sampled ratio = {} must be finite and >= 0", sampled.ratio));
                       }},
              policy);
+}
+
+MarginalPolicy of_sizes(const MarginalPolicy& policy, Index own, Index other) {
+  const auto* sampled = std::get_if<Sampled>(&policy);
+  if (sampled == nullptr || sampled->ratio > 0) return policy;
+  return Sampled{static_cast<double>(own) / static_cast<double>(other)};
+}
+
+void validate(const MarginalPolicy& rows, const MarginalPolicy& columns) {
+  validate(rows);
+  validate(columns);
+  const auto needs = [](const MarginalPolicy& side, const MarginalPolicy& other) {
+    if (std::holds_alternative<Sampled>(side) && !std::holds_alternative<Exact>(other))
+      throw InvalidInput("sampled sums on one side need exact sums on the other");
+  };
+  needs(rows, columns);
+  needs(columns, rows);
 }
 
 Vector Curvature::apply(const VectorRef& x) const {
@@ -135,6 +196,7 @@ Vector Curvature::apply(const VectorRef& x) const {
 SideTerms::SideTerms(MarginalPolicy policy, Vector weights, double epsilon)
     : policy_(policy), weights_(std::move(weights)), epsilon_(epsilon) {
   validate(policy_);
+  if (const auto* sampled = std::get_if<Sampled>(&policy_); sampled != nullptr && sampled->ratio == 1) policy_ = Exact{};
 }
 
 bool SideTerms::fixes_mass() const {
@@ -147,6 +209,9 @@ Ratio SideTerms::scale(const VectorRef& log_sums, const VectorRef& base) const {
                       [&](const Free&) { answer.log_ratio = log_sums - base; },
                       [&](const KullbackLeibler& kl) {
                         answer.log_ratio = (log_sums - base) / (1 + strength_in_epsilon(kl, epsilon_));
+                      },
+                      [&](const Sampled& sampled) {
+                        answer.log_ratio = SampledRows(sampled.ratio).log_ratio_of_sums((log_sums - base).array());
                       },
                       [&](const Ball& ball) {
                         answer.log_ratio = solve_ball(weights_.array(), (log_sums - base).array(), 1 + ball.entropy,
@@ -164,6 +229,7 @@ Ratio SideTerms::respond(const VectorRef& potential, const VectorRef& base) cons
                       [&](const KullbackLeibler& kl) {
                         answer.log_ratio = -(potential + base) / strength_in_epsilon(kl, epsilon_);
                       },
+                      [](const Sampled&) { throw std::logic_error("sampled sums are not asked by their potential"); },
                       [&](const Ball& ball) {
                         answer.log_ratio = solve_ball(weights_.array(), -(potential + base).array(), ball.entropy,
                                                       ball.spread, answer.multipliers);
@@ -190,6 +256,9 @@ Vector SideTerms::extend(const VectorRef& log_sums, const Multipliers& multiplie
           [&](const Exact&) -> Vector { return Vector::Zero(log_sums.size()); },
           [&](const Free&) -> Vector { return log_sums; },
           [&](const KullbackLeibler& kl) -> Vector { return log_sums / (1 + strength_in_epsilon(kl, epsilon_)); },
+          [&](const Sampled& sampled) -> Vector {
+            return SampledRows(sampled.ratio).log_ratio_of_sums(log_sums.array());
+          },
           [&](const Ball& ball) -> Vector { return log_ratio_at(log_sums.array(), 1 + ball.entropy, multipliers); }},
       policy_);
 }
@@ -200,6 +269,9 @@ Vector SideTerms::compliance(const VectorRef& log_ratio, const Multipliers& mult
                              [&](const Free&) -> Vector { return Vector::Zero(size); },
                              [&](const KullbackLeibler& kl) -> Vector {
                                return Vector::Constant(size, 1 / strength_in_epsilon(kl, epsilon_));
+                             },
+                             [&](const Sampled& sampled) -> Vector {
+                               return SampledRows(sampled.ratio).compliance(log_ratio.array().exp());
                              },
                              [&](const Ball& ball) -> Vector {  // 1/(rD), D = e₁/r + 2λ₃
                                return (ball.entropy + 2 * multipliers.ball * log_ratio.array().exp()).inverse();
@@ -231,7 +303,10 @@ double SideTerms::penalty(const VectorRef& log_ratio) const {
   return std::visit(
       Overload{[](const Exact&) { return 0.0; }, [](const Free&) { return 0.0; },
                [&](const KullbackLeibler& kl) { return strength_in_epsilon(kl, epsilon_) * relative_entropy(); },
-               [&](const Ball& ball) { return ball.entropy * relative_entropy(); }},
+               [&](const Ball& ball) { return ball.entropy * relative_entropy(); },
+               [&](const Sampled& sampled) {
+                 return SampledRows(sampled.ratio).penalty(log_ratio.array(), weights_.array());
+               }},
       policy_);
 }
 

@@ -52,7 +52,7 @@ class SideTerms {
   /// The policy's answer to log sums; `base` is the part of u that is already in them: ℓ = log_sums - base.
   /// (Splitting u keeps its digits when ε is tiny; for exact marginals φ leaves out the constant <base, μ>.)
   [[nodiscard]] Ratio scale(const VectorRef& log_sums, const VectorRef& base) const;
-  /// The policy's answer to a potential u = base + potential.
+  /// The policy's answer to a potential u = base + potential; sampled sums have none.
   [[nodiscard]] Ratio respond(const VectorRef& potential, const VectorRef& base) const;
   /// r at other positions of the same side, whose log sums are given, under multipliers already found.
   [[nodiscard]] Vector extend(const VectorRef& log_sums, const Multipliers& multipliers) const;

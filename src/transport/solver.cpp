@@ -29,8 +29,10 @@ void validate(const SolverOptions& options) {
   if (!(options.tolerance > 0)) throw InvalidInput(fmt::format("tolerance = {} must be > 0", options.tolerance));
   if (options.max_iterations < 1)
     throw InvalidInput(fmt::format("max_iterations = {} must be >= 1", options.max_iterations));
-  validate(options.rows);
-  validate(options.columns);
+  validate(options.rows, options.columns);
+  const bool sampled =
+      std::holds_alternative<Sampled>(options.rows) || std::holds_alternative<Sampled>(options.columns);
+  if (sampled && several(options.team)) throw InvalidInput("a plan with sampled sums cannot be shared by processes");
 }
 
 /// Of the cost that a process gives, when all of it is rows×columns.
@@ -62,8 +64,8 @@ Vector normalised_weights(const VectorRef& weights, Index size, const char* name
   return weights / weights.sum();
 }
 
-/// S lives on the columns, so the side with fewer rows is laid there: `transposed` says that the caller's rows are
-/// the kernel's columns.
+/// S lives on the columns, so the side with fewer rows is laid there, or the one that is not sampled: `transposed` says
+/// that the caller's rows are the kernel's columns.
 struct Solver::State {
   SolverOptions options;
   bool transposed = false;
@@ -84,10 +86,13 @@ struct Solver::State {
 
 void Solver::State::lay_out(const MatrixRef& given, Vector row_weights, Vector column_weights, double epsilon) {
   transposed = column_weights.size() > row_weights.size();
+  if (std::holds_alternative<Sampled>(options.rows)) transposed = false;
+  if (std::holds_alternative<Sampled>(options.columns)) transposed = true;
   cost = transposed ? Matrix(given.transpose()) : Matrix(given);
   if (transposed) std::swap(row_weights, column_weights);
-  rows = SideTerms(transposed ? options.columns : options.rows, row_weights, epsilon);
-  columns = SideTerms(transposed ? options.rows : options.columns, column_weights, epsilon);
+  const Index n = row_weights.size(), m = column_weights.size();
+  rows = SideTerms(of_sizes(transposed ? options.columns : options.rows, n, m), row_weights, epsilon);
+  columns = SideTerms(of_sizes(transposed ? options.rows : options.columns, m, n), column_weights, epsilon);
   kernel =
       std::make_unique<DenseKernel>(*cost, std::move(row_weights), std::move(column_weights), epsilon, options.team);
   solver = std::make_unique<DualSolver<DenseKernel>>(*kernel, rows, columns);

@@ -16,6 +16,13 @@ inline double policy_error(const MarginalPolicy& policy, const Vector& weights, 
   if (std::holds_alternative<Free>(policy)) return (potential / epsilon).lpNorm<Eigen::Infinity>();
   if (const auto* kl = std::get_if<KullbackLeibler>(&policy))
     return (sums.array() - weights.array() * (-potential.array() / kl->strength).exp()).abs().sum();
+  if (const auto* sampled = std::get_if<Sampled>(&policy)) {
+    const double ratio = sampled->ratio;
+    const Eigen::ArrayXd u = potential.array() / epsilon;
+    // r = κ - (κ - 1)e^u, but never below zero; or e^u (r - κ) = (1 - κ) r.
+    if (ratio > 1) return (sums.array() - weights.array() * (ratio - (ratio - 1) * u.exp()).max(0)).abs().sum();
+    return (sums.array() * (1 - (1 - ratio) * (-u).exp()) - ratio * weights.array()).abs().sum();
+  }
   // -u = e₁ log r + λ₁ + 2λ₃(r - 1) with any λ₃ ≥ 0, which is 0 inside the ball. What is left of it turns into mass by
   // the curvature. λ₃ shows in rows that hold mass, or, where they all hold the same, in the emptiest one.
   const auto& ball = std::get<Ball>(policy);

@@ -57,12 +57,13 @@ class Draw {
 inline Vector equal_weights(Index size) { return Vector::Constant(size, 1.0 / static_cast<double>(size)); }
 
 inline std::string name_of(const MarginalPolicy& policy) {
-  constexpr std::array names{"exact", "ball", "KL", "free"};
-  return names[policy.index()];
+  const std::array<std::string, 5> names{"exact", "ball", "KL", "free", "sampled"};
+  const auto* sampled = std::get_if<Sampled>(&policy);
+  return names[policy.index()] + (sampled != nullptr ? std::to_string(sampled->ratio).substr(0, 3) : std::string());
 }
 inline std::string name_of(Objective objective) { return objective == Objective::transport ? "transport" : "entropic"; }
 
-/// All sixteen pairs, with numbers that fit costs of the given size.
+/// All pairs that go together, with numbers that fit costs of the given size.
 inline std::vector<std::pair<MarginalPolicy, MarginalPolicy>> policy_pairs(double cost_scale) {
   const std::array<MarginalPolicy, 4> rows{Exact{}, Ball{.spread = 0.1}, KullbackLeibler{0.5 * cost_scale}, Free{}};
   const std::array<MarginalPolicy, 4> columns{Exact{}, Ball{.spread = 0.2, .entropy = 0.3},
@@ -70,11 +71,26 @@ inline std::vector<std::pair<MarginalPolicy, MarginalPolicy>> policy_pairs(doubl
   std::vector<std::pair<MarginalPolicy, MarginalPolicy>> pairs;
   for (const auto& r : rows)
     for (const auto& c : columns) pairs.emplace_back(r, c);
+  pairs.insert(pairs.end(),
+               {{Sampled{1.5}, Exact{}}, {Sampled{0.7}, Exact{}}, {Exact{}, Sampled{3}}, {Exact{}, Sampled{0.4}}});
   return pairs;
+}
+
+/// In units of ε.
+inline double sampled_penalty(const Sampled& policy, const Vector& weights, const Vector& sums) {
+  const auto times_log = [](double x, double of) { return x > 0 ? x * std::log(of) : 0.0; };
+  double total = 0;
+  for (Index i = 0; i < sums.size(); ++i) {
+    if (weights[i] == 0) continue;
+    const double r = sums[i] / weights[i], beyond = std::abs(r - policy.ratio), share = std::abs(policy.ratio - 1);
+    total += weights[i] * (times_log(beyond, beyond / share) - (policy.ratio < 1 ? times_log(r, r) : 1 - r));
+  }
+  return total;
 }
 
 /// R(μ̄) in the unit of the cost; rows of zero weight hold nothing and pay nothing.
 inline double penalty_of(const MarginalPolicy& policy, const Vector& weights, const Vector& sums, double epsilon) {
+  if (const auto* sampled = std::get_if<Sampled>(&policy)) return epsilon * sampled_penalty(*sampled, weights, sums);
   double strength = 0;
   if (const auto* kl = std::get_if<KullbackLeibler>(&policy)) strength = kl->strength;
   if (const auto* ball = std::get_if<Ball>(&policy)) strength = ball->entropy * epsilon;

@@ -26,9 +26,24 @@ struct KullbackLeibler {
 /// Row sums are whatever the other side makes them (semi-relaxed).
 struct Free {};
 
-using MarginalPolicy = std::variant<Exact, Ball, KullbackLeibler, Free>;
+/// This side has `ratio` times as many rows as the other, whose sums must be exact, and links are one to one.
+/// Above one, some rows here have no partner, nobody knows which: r ≤ ratio. Below one, every row here has its partner
+/// and the further rows of the other side belong to rows that were not seen but are like those that were: r ≥ ratio.
+/// With ratio one it is Exact. How many ways there are to choose who goes without is part of the entropy, so there is
+/// nothing to tune; the formulas stand in side.cpp.
+struct Sampled {
+  double ratio = 0;  ///< 0: as many as there are rows for each row there.
+};
+
+using MarginalPolicy = std::variant<Exact, Ball, KullbackLeibler, Free, Sampled>;
 
 /// Throws InvalidInput when a policy's numbers make no sense.
 void validate(const MarginalPolicy& policy);
+
+/// The policy of a side with that many rows, the ratio of sampled sums filled in.
+[[nodiscard]] MarginalPolicy of_sizes(const MarginalPolicy& policy, Index own, Index other);
+
+/// Throws InvalidInput when either makes no sense, or not beside the other.
+void validate(const MarginalPolicy& rows, const MarginalPolicy& columns);
 
 }  // namespace unshuffle::transport
