@@ -43,6 +43,13 @@ def put_into_groups(folder, permutation, size, seed):
     write_rows(f"{folder}/features.csv", features)
 
 
+def lose_rows(folder, table, share, seed):
+    """Takes a share of the rows of one table away, drawn without a look at the values."""
+    rows = read_rows(f"{folder}/{table}.csv")
+    kept = random.Random(seed).sample(range(len(rows)), round((1 - share) * len(rows)))
+    write_rows(f"{folder}/{table}.csv", [rows[k] for k in sorted(kept)])
+
+
 class Draw:
     """One simulated sample, its fit and how far the fit is from the truth."""
 
@@ -55,6 +62,8 @@ class Draw:
             self.truth = json.loads(pathlib.Path(folder, "truth.json").read_text())
             if design.group_size:
                 put_into_groups(folder, self.truth["permutation"], design.group_size, seed)
+            if design.lost:
+                lose_rows(folder, *design.lost, seed)
             command = [arguments.program, "fit", f"{folder}/responses.csv", f"{folder}/features.csv", "--response", "y",
                        "--threads", str(threads), "--json", "--quiet", *design.fit]
             if design.group_size:
@@ -93,8 +102,9 @@ class Draw:
 
 
 class Design:
-    def __init__(self, simulate, fit, group_size=0):
+    def __init__(self, simulate, fit, group_size=0, lost=()):
         self.simulate, self.fit, self.group_size = simulate, fit, group_size
+        self.lost = lost  # a table and the share of its rows that is lost
         self.links = ""  # links: probabilities of rows in order; pairs: those of the rows matched
 
     def draws(self, arguments):
@@ -205,8 +215,8 @@ def grouped(arguments):
                   group_size=5)
 
 
-def two_gammas(arguments):
-    return Design(["gamma", "--n", str(arguments.n or 2000), "--dim-z", "2"], entropic)
+def two_gammas(*lost):
+    return lambda arguments: Design(["gamma", "--n", str(arguments.n or 2000), "--dim-z", "2"], entropic, lost=lost)
 
 
 studies = {
@@ -219,7 +229,10 @@ studies = {
     "coverage-hint": coverage(hinted),
     "coverage-adjusted": coverage(adjusted),
     "coverage-groups": coverage(grouped),
-    "coverage-shuffled": coverage(two_gammas),
+    "coverage-shuffled": coverage(two_gammas()),
+    "coverage-fewer-responses": coverage(two_gammas("responses", 0.3)),
+    "fewer-responses": search(two_gammas("responses", 0.3)),
+    "fewer-features": search(two_gammas("features", 0.3)),
     "reliability": reliability,
 }
 

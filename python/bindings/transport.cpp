@@ -190,6 +190,13 @@ void bind_policies(nb::module_& module) {
           "__init__", [](KullbackLeibler* self, double strength) { new (self) KullbackLeibler{strength}; },
           nb::arg("strength") = KullbackLeibler{}.strength)
       .def_ro("strength", &KullbackLeibler::strength);
+  nb::class_<Sampled>(module, "Sampled",
+                      "This side has ratio times as many rows as the other, whose sums are exact, and links are one to "
+                      "one: rows beyond that have no partner, or one that was not seen.")
+      .def(
+          "__init__", [](Sampled* self, double ratio) { new (self) Sampled{ratio}; },
+          nb::arg("ratio") = Sampled{}.ratio, "A ratio of 0 is that of the cost's rows and columns.")
+      .def_ro("ratio", &Sampled::ratio);
   nb::class_<Free>(module, "Free", "Sums are whatever the other side makes them.").def(nb::init<>());
 }
 

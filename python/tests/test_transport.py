@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from unshuffle import Ball, ConvergenceWarning, Free, KullbackLeibler, Transport, transport
+from unshuffle import Ball, ConvergenceWarning, Exact, Free, KullbackLeibler, Sampled, Transport, transport
 
 rng = np.random.default_rng(0)
 
@@ -46,12 +46,22 @@ def test_layouts_and_batches_agree(shape):
             assert plan.value == pytest.approx(value)
 
 
-@pytest.mark.parametrize("rows, columns", [(Ball(0.3), Ball(0.2)), (KullbackLeibler(0.5), Free()), (Ball(0.3), Free())])
+@pytest.mark.parametrize("rows, columns", [(Ball(0.3), Ball(0.2)), (KullbackLeibler(0.5), Free()), (Ball(0.3), Free()),
+                                           (Sampled(), Exact()), (Sampled(0.7), Exact())])
 def test_policies_belong_to_their_side(rows, columns):
     cost = rng.random((6, 4))
     plan = transport(cost, 0.1, rows=rows, columns=columns)
     turned = transport(cost.T, 0.1, rows=columns, columns=rows)
     np.testing.assert_allclose(plan.coupling, turned.coupling.T, atol=1e-9)
+
+
+def test_sampled_sums_leave_rows_out():
+    cost = rng.random((9, 6))
+    cost[2] += 5
+    plan = transport(cost, 0.02, relative=False, rows=Sampled())
+    held = 6 * plan.coupling.sum(1)  # of one link
+    assert held.max() < 1 + 1e-9 and held[2] < 1e-6 and held.sum() == pytest.approx(6)
+    np.testing.assert_allclose(6 * plan.coupling.sum(0), 1, atol=1e-7)
 
 
 def test_gradients_agree_with_differences():

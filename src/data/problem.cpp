@@ -301,10 +301,10 @@ std::vector<Block> blocks_of(const Problem& problem) {
   return blocks;
 }
 
-Index rows_left_over(const Problem& problem) {
+Index responses_left_over(const Problem& problem) {
   Index count = 0;
   for (const Block& block : blocks_of(problem))
-    count += std::abs(Index(block.response_rows.size()) - Index(block.feature_rows.size()));
+    count += std::max<Index>(0, Index(block.response_rows.size()) - Index(block.feature_rows.size()));
   return count;
 }
 

@@ -42,7 +42,7 @@ struct Matcher {
   /// Rows of one side that take part.
   [[nodiscard]] std::vector<Index> taking_part(LinkRows which, const std::vector<Index>& rows, Side side) const {
     const auto& policy = side == Side::response ? evaluator.options().response_side : evaluator.options().feature_side;
-    if (which == LinkRows::all || std::holds_alternative<transport::Exact>(policy)) return rows;
+    if (which == LinkRows::all || !std::holds_alternative<transport::Ball>(policy)) return rows;
     const Vector& mass = side == Side::response ? links.response_mass : links.feature_mass;
     std::vector<Index> stay;
     std::copy_if(rows.begin(), rows.end(), std::back_inserter(stay), [&](Index row) { return mass(row) >= 0.5; });

@@ -92,8 +92,21 @@ FitOptions with_paper_settings(FitOptions options, Index rows, bool linear_in_pa
   return options;
 }
 
+namespace {
+
+/// Its links, where it has any, are one to one; rows beyond that have no partner.
+bool has_likelihood(Method method) {
+  return method == Method::automatic || method == Method::mixture || method == Method::adjusted ||
+         method == Method::entropic;
+}
+
+}  // namespace
+
 EvaluatorOptions evaluator_options(const FitOptions& options, const Problem& problem) {
-  return evaluator_options(options, static_cast<double>(problem.responses()), static_cast<double>(problem.features()));
+  EvaluatorOptions made =
+      evaluator_options(options, static_cast<double>(problem.responses()), static_cast<double>(problem.features()));
+  if (has_likelihood(options.method)) made.response_side = made.feature_side = transport::Sampled{};
+  return made;
 }
 
 EvaluatorOptions evaluator_options(const FitOptions& options, double responses, double features) {

@@ -15,15 +15,23 @@ double paper_constant(const BlockRows& responses, const BlockRows& features, dou
 /// What is measured on the points exceeds what is estimated on the nodes, seldom by more than three times.
 constexpr double estimate_margin = 0.1;
 
-void set_mass(const BlockRows& rows, const Vector& ratio, Vector& mass) {
-  for (Index k = 0; k < rows.size(); ++k) mass[rows.rows[static_cast<std::size_t>(k)]] = ratio[k];
+transport::MarginalPolicies policies_of(const EvaluatorOptions& options, const BlockRows& responses,
+                                        const BlockRows& features) {
+  return transport::of_sizes(options.response_side, options.feature_side, responses.size(), features.size());
 }
 
-transport::SolverOptions solver_options(const EvaluatorOptions& options) {
+/// A row of sampled sums has a partner for certain when it holds `ratio` of its weight.
+void set_mass(const BlockRows& rows, const transport::MarginalPolicy& policy, const Vector& ratio, Vector& mass) {
+  const auto* sampled = std::get_if<transport::Sampled>(&policy);
+  const double whole = sampled != nullptr ? std::max(1.0, sampled->ratio) : 1.0;
+  for (Index k = 0; k < rows.size(); ++k) mass[rows.rows[static_cast<std::size_t>(k)]] = ratio[k] / whole;
+}
+
+transport::SolverOptions solver_options(const EvaluatorOptions& options, const transport::MarginalPolicies& policies) {
   transport::SolverOptions solver;
   solver.relative = false;
-  solver.rows = options.response_side;
-  solver.columns = options.feature_side;
+  solver.rows = policies.rows;
+  solver.columns = policies.columns;
   solver.tolerance = options.tolerance;
   return solver;
 }
@@ -47,8 +55,9 @@ Vector BlockRows::all_weights() const {
 LineBlock::LineBlock(BlockRows responses, BlockRows features, const EvaluatorOptions& options)
     : responses_(std::move(responses)),
       features_(std::move(features)),
-      transport_({.row_policy = transport::of_sizes(options.response_side, responses_.size(), features_.size()),
-                  .column_policy = transport::of_sizes(options.feature_side, features_.size(), responses_.size()),
+      policies_(policies_of(options, responses_, features_)),
+      transport_({.row_policy = policies_.rows,
+                  .column_policy = policies_.columns,
                   .tolerance = options.tolerance,
                   .accuracy = estimate_margin * options.accuracy}) {}
 
@@ -82,7 +91,9 @@ void LineBlock::link(SoftLinks& links) {
   v_ = transport_.potential(Side::feature);
   for (const Side side : {Side::response, Side::feature}) {
     const Vector ratio = transport_.log_ratio(side).array().exp();
-    set_mass(rows(side), ratio, side == Side::response ? links.response_mass : links.feature_mass);
+    const bool by_row = side == Side::response;
+    set_mass(rows(side), by_row ? policies_.rows : policies_.columns, ratio,
+             by_row ? links.response_mass : links.feature_mass);
     links.measured_error = std::max(links.measured_error, measured_error(side, ratio));
   }
 }
@@ -117,7 +128,9 @@ double LineBlock::plan_entry(Index i, Index j) const {
 }
 
 DenseBlock::DenseBlock(BlockRows responses, BlockRows features, const EvaluatorOptions& options, Team* team)
-    : responses_(std::move(responses)), features_(std::move(features)), options_(solver_options(options)) {
+    : responses_(std::move(responses)),
+      features_(std::move(features)),
+      options_(solver_options(options, policies_of(options, responses_, features_))) {
   options_.team = team;
   solver_.set_options(options_);
 }
@@ -163,8 +176,8 @@ Matrix DenseBlock::plan_weights(Objective objective) {
 void DenseBlock::forget() { solver_ = transport::Solver(options_); }
 
 void DenseBlock::link(SoftLinks& links) {
-  set_mass(responses_, plan_.row_sums.cwiseQuotient(responses_.all_weights()), links.response_mass);
-  set_mass(features_, plan_.column_sums.cwiseQuotient(features_.all_weights()), links.feature_mass);
+  set_mass(responses_, options_.rows, plan_.row_sums.cwiseQuotient(responses_.all_weights()), links.response_mass);
+  set_mass(features_, options_.columns, plan_.column_sums.cwiseQuotient(features_.all_weights()), links.feature_mass);
 }
 
 }  // namespace unshuffle

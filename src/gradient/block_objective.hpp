@@ -55,6 +55,7 @@ class LineBlock {
 
  private:
   BlockRows responses_, features_;
+  transport::MarginalPolicies policies_;
   transport::LineTransport transport_;
   [[nodiscard]] double measured_error(Side side, const Vector& ratio) const;
 

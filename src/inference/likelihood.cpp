@@ -63,7 +63,7 @@ double kappa_of(const Problem& problem, const Block& block) {
   std::sort(y.begin(), y.end());
   const std::size_t cut = std::min(beyond, y.size() / 10);
   const double range = y[y.size() - 1 - cut] - y[cut];
-  const auto [fewer, more] = std::minmax(block.response_rows.size(), block.feature_rows.size());
+  const auto [fewer, more] = std::minmax({block.response_rows.size(), block.feature_rows.size()});
   return range * polylogarithm(double(fewer) / double(more)) * std::numbers::sqrt2 /
          (4 * std::sqrt(std::numbers::pi));
 }

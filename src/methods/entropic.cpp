@@ -100,9 +100,10 @@ void set_errors(const MethodInput& input, const Calibrated& answer, bool by_simu
     return;
   }
   estimate.covariance = answer.covariance;
-  if (rows_left_over(input.problem) > 0) {
+  if (responses_left_over(input.problem) > 0) {
     estimate.errors_are_too_small = true;
-    estimate.std_error_note = "none: they would not count that rows without a partner are not known; try --bootstrap";
+    estimate.std_error_note =
+        "none: they would not count that the responses' own features were not seen; try --bootstrap";
     return;
   }
   if (answer.covariance.size() == 0) {

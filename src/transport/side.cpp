@@ -170,21 +170,35 @@ void validate(const MarginalPolicy& policy) {
              policy);
 }
 
-MarginalPolicy of_sizes(const MarginalPolicy& policy, Index own, Index other) {
-  const auto* sampled = std::get_if<Sampled>(&policy);
-  if (sampled == nullptr || sampled->ratio > 0) return policy;
-  return Sampled{static_cast<double>(own) / static_cast<double>(other)};
-}
+namespace {
+
+const Sampled* as_sampled(const MarginalPolicy& policy) { return std::get_if<Sampled>(&policy); }
+
+}  // namespace
 
 void validate(const MarginalPolicy& rows, const MarginalPolicy& columns) {
   validate(rows);
   validate(columns);
-  const auto needs = [](const MarginalPolicy& side, const MarginalPolicy& other) {
-    if (std::holds_alternative<Sampled>(side) && !std::holds_alternative<Exact>(other))
-      throw InvalidInput("sampled sums on one side need exact sums on the other");
+  const auto* left = as_sampled(rows);
+  const auto* right = as_sampled(columns);
+  const bool by_size = left != nullptr && right != nullptr && left->ratio == 0 && right->ratio == 0;
+  const auto exact = [](const MarginalPolicy& policy) { return std::holds_alternative<Exact>(policy); };
+  if (!by_size && ((left != nullptr && !exact(columns)) || (right != nullptr && !exact(rows))))
+    throw InvalidInput("sampled sums on one side need exact sums on the other");
+}
+
+// As many rows on both sides all have a partner.
+MarginalPolicies of_sizes(MarginalPolicy rows, MarginalPolicy columns, Index n, Index m) {
+  if (as_sampled(rows) != nullptr && as_sampled(columns) != nullptr) (n > m ? columns : rows) = Exact{};
+  const auto fill = [](MarginalPolicy& policy, Index own, Index other) {
+    const auto* sampled = as_sampled(policy);
+    if (sampled == nullptr) return;
+    const double ratio = sampled->ratio > 0 ? sampled->ratio : static_cast<double>(own) / static_cast<double>(other);
+    policy = ratio == 1 ? MarginalPolicy(Exact{}) : Sampled{ratio};
   };
-  needs(rows, columns);
-  needs(columns, rows);
+  fill(rows, n, m);
+  fill(columns, m, n);
+  return {rows, columns};
 }
 
 Vector Curvature::apply(const VectorRef& x) const {
@@ -196,7 +210,6 @@ Vector Curvature::apply(const VectorRef& x) const {
 SideTerms::SideTerms(MarginalPolicy policy, Vector weights, double epsilon)
     : policy_(policy), weights_(std::move(weights)), epsilon_(epsilon) {
   validate(policy_);
-  if (const auto* sampled = std::get_if<Sampled>(&policy_); sampled != nullptr && sampled->ratio == 1) policy_ = Exact{};
 }
 
 bool SideTerms::fixes_mass() const {

@@ -85,14 +85,17 @@ struct Solver::State {
 };
 
 void Solver::State::lay_out(const MatrixRef& given, Vector row_weights, Vector column_weights, double epsilon) {
+  MarginalPolicies policies = of_sizes(options.rows, options.columns, row_weights.size(), column_weights.size());
   transposed = column_weights.size() > row_weights.size();
-  if (std::holds_alternative<Sampled>(options.rows)) transposed = false;
-  if (std::holds_alternative<Sampled>(options.columns)) transposed = true;
+  if (std::holds_alternative<Sampled>(policies.rows)) transposed = false;
+  if (std::holds_alternative<Sampled>(policies.columns)) transposed = true;
   cost = transposed ? Matrix(given.transpose()) : Matrix(given);
-  if (transposed) std::swap(row_weights, column_weights);
-  const Index n = row_weights.size(), m = column_weights.size();
-  rows = SideTerms(of_sizes(transposed ? options.columns : options.rows, n, m), row_weights, epsilon);
-  columns = SideTerms(of_sizes(transposed ? options.rows : options.columns, m, n), column_weights, epsilon);
+  if (transposed) {
+    std::swap(row_weights, column_weights);
+    std::swap(policies.rows, policies.columns);
+  }
+  rows = SideTerms(policies.rows, row_weights, epsilon);
+  columns = SideTerms(policies.columns, column_weights, epsilon);
   kernel =
       std::make_unique<DenseKernel>(*cost, std::move(row_weights), std::move(column_weights), epsilon, options.team);
   solver = std::make_unique<DualSolver<DenseKernel>>(*kernel, rows, columns);

@@ -114,6 +114,54 @@ TEST(DenseSolver, ConvergesAndIsAPlanOfItsPotentialsWithTheMarginalsItClaims) {
   EXPECT_EQ(unconverged, 0);
 }
 
+// Sampled sums written out: rows that have no partner go to columns added for them at a cost that is the same for all,
+// and columns that belong to unseen rows go to rows added for them, whose kernel is the mean of those there are.
+Matrix with_the_unseen(const Matrix& cost, double epsilon) {
+  const Index n = cost.rows(), m = cost.cols(), all = std::max(n, m);
+  Matrix whole = Matrix::Zero(all, all);
+  whole.topLeftCorner(n, m) = cost;
+  for (Index j = 0; j < m && n < m; ++j) {
+    const double least = cost.col(j).minCoeff();
+    const double mean = ((least - cost.col(j).array()) / epsilon).exp().mean();
+    whole.col(j).tail(m - n).setConstant(least - epsilon * std::log(mean));
+  }
+  return whole;
+}
+
+TEST(DenseSolver, SampledSumsAreThoseOfABalancedProblemWithWhatIsMissingAdded) {
+  Draw draw(105);
+  Worst plans("plan"), values("value");
+  for (int k = 0; k < 100; ++k) {
+    Matrix cost = random_cost(draw);
+    const Index n = cost.rows(), m = cost.cols();
+    cost /= std::max(cost.maxCoeff(), 1e-300);
+    const double epsilon = draw.log_uniform(1e-3, 1e3);
+    SCOPED_TRACE("case " + std::to_string(k) + " " + std::to_string(n) + "x" + std::to_string(m) + " epsilon " +
+                 std::to_string(epsilon));
+    const SolverOptions exact{.epsilon = epsilon, .relative = false, .tolerance = 1e-12};
+    SolverOptions sampled = exact;
+    sampled.rows = Sampled{};
+    const Plan plan = Solver(sampled).solve(cost);
+    const Plan whole = Solver(exact).solve(with_the_unseen(cost, epsilon));
+    ASSERT_TRUE(plan.converged && whole.converged) << plan.message << whole.message;
+    // Per column: links of a column to a row, or to the unseen rows, split by how much each has to do with it.
+    Matrix links = whole.coupling.topLeftCorner(n, m);
+    if (n < m) {
+      const Matrix kernel = (-cost / epsilon).array().exp();
+      for (Index j = 0; j < m; ++j)
+        links.col(j) += kernel.col(j) / kernel.col(j).sum() * whole.coupling.col(j).tail(m - n).sum();
+    }
+    const double share = links.sum();  // of the whole problem's mass
+    const double plan_error = (plan.coupling - links / share).lpNorm<1>();
+    EXPECT_LE(plan_error, 1e-9);
+    plans.see(plan_error, "case " + std::to_string(k));
+    // Values differ by the mass that they are of, and by the 1 in ΣΓ(log Γ - 1).
+    const double per_link = (whole.value + epsilon) / share, here = plan.value + epsilon;
+    EXPECT_NEAR(here, per_link, 1e-9 * (1 + epsilon));
+    values.see(std::abs(here - per_link) / (1 + epsilon), "case " + std::to_string(k));
+  }
+}
+
 TEST(DenseSolver, RobustMarginalsStayOnTheSimplexInsideTheirBallAndGiveOutliersLessMass) {
   Draw draw(102);
   Worst simplex("Σ - 1"), outside("outside of the ball");

@@ -80,35 +80,50 @@ Vector theta_of(const Vector& w, double epsilon) {
   return theta;
 }
 
-TEST(LinkLikelihood, is_near_the_sum_over_all_permutations) {
-  RandomStream random(3, 0);
-  Problem problem;
-  problem.y.resize(12, 1);
-  problem.z.resize(12, 1);
-  for (Index i = 0; i < 12; ++i) {
-    problem.y(i, 0) = random.normal();
-    problem.z(i, 0) = random.normal();
-  }
-  problem = completed(problem);
-  const auto bound = Linear(false).bound_to(problem);
-  LinkLikelihood likelihood(problem, *bound, {});
-  for (const double variance : {0.2, 0.5, 2.0}) {
-    const Vector w = Vector::Constant(1, 0.8);
-    Matrix densities(12, 12);
-    for (Index i = 0; i < 12; ++i) {
-      for (Index j = 0; j < 12; ++j) {
-        const double r = problem.y(i, 0) - 0.8 * problem.z(j, 0);
-        densities(i, j) = std::exp(-0.5 * r * r / variance) / std::sqrt(2 * std::numbers::pi * variance);
-      }
+// With fewer responses than features the missing ones could be anything; with more, they belong to unseen features that
+// are like the seen.
+double minus_log_density(const Problem& problem, double w, double variance) {
+  const Index n = problem.responses(), m = problem.features(), all = std::max(n, m);
+  Matrix densities = Matrix::Ones(all, all);
+  for (Index i = 0; i < n; ++i) {
+    for (Index j = 0; j < m; ++j) {
+      const double r = problem.y(i, 0) - w * problem.z(j, 0);
+      densities(i, j) = std::exp(-0.5 * r * r / variance) / std::sqrt(2 * std::numbers::pi * variance);
     }
-    const double exact = std::lgamma(13.0) - std::log(permanent(densities));
-    EXPECT_NEAR(likelihood.at(theta_of(w, 2 * variance), false).value, exact, 0.6) << variance;
+    for (Index j = m; j < all; ++j) densities(i, j) = densities.row(i).head(m).mean();
+  }
+  return std::lgamma(double(all) + 1) - std::log(permanent(densities));
+}
+
+TEST(LinkLikelihood, is_near_the_sum_over_all_links) {
+  RandomStream random(3, 0);
+  for (const auto [n, m] : {std::array<Index, 2>{12, 12}, {12, 13}, {8, 14}, {13, 12}, {14, 8}, {14, 3}}) {
+    Problem problem;
+    problem.y = Matrix::NullaryExpr(n, 1, [&] { return random.normal(); });
+    problem.z = Matrix::NullaryExpr(m, 1, [&] { return random.normal(); });
+    problem = completed(problem);
+    const auto bound = Linear(false).bound_to(problem);
+    LinkLikelihood likelihood(problem, *bound, {});
+    for (const double variance : {0.2, 0.5, 2.0}) {
+      const double value = likelihood.at(theta_of(Vector::Constant(1, 0.8), 2 * variance), false).value;
+      EXPECT_NEAR(value, minus_log_density(problem, 0.8, variance), 0.6) << n << " " << m << " " << variance;
+    }
   }
 }
 
-TEST(LinkLikelihood, derivatives_agree_with_differences) {
+class LikelihoodOfLengths : public ::testing::TestWithParam<std::array<Index, 2>> {};
+
+INSTANTIATE_TEST_SUITE_P(Lengths, LikelihoodOfLengths,
+                         ::testing::Values(std::array<Index, 2>{300, 300}, std::array<Index, 2>{200, 300},
+                                           std::array<Index, 2>{300, 200}));
+
+TEST_P(LikelihoodOfLengths, derivatives_agree_with_differences) {
   const Simulation sample = sensing_sample(300, 1, 4);
-  const Problem problem = completed(sample.problem);
+  Problem part = sample.problem;
+  part.y = Matrix(part.y.topRows(GetParam()[0]));
+  part.z = Matrix(part.z.topRows(GetParam()[1]));
+  part.response_weights = part.feature_weights = {};
+  const Problem problem = completed(part);
   const auto bound = Linear{}.bound_to(problem);
   LinkLikelihood likelihood(problem, *bound, {});
   Vector w(6);
@@ -117,7 +132,7 @@ TEST(LinkLikelihood, derivatives_agree_with_differences) {
   const Sample here = likelihood.at(theta, true);
   const Matrix information = likelihood.information(theta);
   for (Index k = 0; k < theta.size(); ++k) {
-    const double h = 1e-4;
+    const double h = 3e-5;
     Vector above = theta;
     Vector below = theta;
     above(k) += h;

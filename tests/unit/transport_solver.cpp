@@ -52,6 +52,8 @@ TEST(TransportSolver, RefusesOptionsThatMakeNoSense) {
     expect_refusal([&] { Solver({.rows = Ball{.spread = bad}}); }, "spread");
     expect_refusal([&] { Solver({.columns = Ball{.entropy = bad}}); }, "entropy");
     expect_refusal([&] { Solver({.rows = KullbackLeibler{bad}}); }, "KL strength");
+    if (bad != 0) expect_refusal([&] { Solver({.rows = Sampled{bad}}); }, "sampled ratio");
+    expect_refusal([&] { Solver({.rows = Sampled{}, .columns = Free{}}); }, "exact sums on the other");
   }
   expect_refusal([&] { Solver({.tolerance = 0}); }, "tolerance");
   expect_refusal([&] { Solver({.max_iterations = 0}); }, "max_iterations");

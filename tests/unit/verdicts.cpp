@@ -109,17 +109,35 @@ TEST(Verdict, few_rows_are_never_enough_to_be_sure) {
   }
 }
 
-TEST(Verdict, rows_without_a_partner_are_not_part_of_the_likelihood) {
+Problem shortened(Problem problem, Index responses, Index features) {
+  problem.y = Matrix(problem.y.topRows(responses));
+  problem.z = Matrix(problem.z.topRows(features));
+  return problem;
+}
+
+TEST(Verdict, features_without_a_response_are_left_out_by_the_likelihood) {
   Problem problem = told_apart(400, 0.1, 5);
   shuffle_features(problem, 5);
-  const Fit whole = fitted(problem, Method::entropic, false);
-  EXPECT_EQ(whole.identifiable.verdict, Verdict::identified) << whole.identifiable.reason;
-  EXPECT_GT(whole.covariance.size(), 0);
-  problem.z = Matrix(problem.z.topRows(300));
-  const Fit part = fitted(problem, Method::entropic, false);
-  EXPECT_NE(part.identifiable.verdict, Verdict::identified);
-  EXPECT_EQ(part.covariance.size(), 0);
-  EXPECT_NE(part.identifiable.reason.find("100 rows have no partner"), std::string::npos) << part.identifiable.reason;
+  const Fit found = fitted(shortened(problem, 300, 400), Method::automatic, false);
+  EXPECT_EQ(found.chosen, Method::entropic);
+  EXPECT_EQ(found.identifiable.verdict, Verdict::identified) << found.identifiable.reason;
+  EXPECT_NEAR(found.parameters(1), 2, 0.05);
+  EXPECT_NEAR(found.parameters(2), -1, 0.15);
+  ASSERT_EQ(found.covariance.rows(), 3);
+  EXPECT_LT(found.std_errors()(2), 0.15);
+}
+
+TEST(Verdict, responses_of_unseen_features_leave_a_doubt) {
+  Problem problem = told_apart(400, 0.1, 5);
+  shuffle_features(problem, 5);
+  const Fit found = fitted(shortened(problem, 400, 300), Method::entropic, false);
+  EXPECT_NEAR(found.parameters(1), 2, 0.1);
+  EXPECT_EQ(found.identifiable.verdict, Verdict::weakly_identified);
+  EXPECT_EQ(found.covariance.size(), 0);
+  EXPECT_NE(found.identifiable.reason.find("100 responses belong to features that are not in the table"),
+            std::string::npos)
+      << found.identifiable.reason;
+  EXPECT_NEAR(found.matched_share, 0.75, 1e-6);
 }
 
 TEST(Automatic, follows_a_hint_of_rows_in_tables_of_different_lengths) {

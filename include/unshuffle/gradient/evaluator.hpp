@@ -51,7 +51,7 @@ struct Evaluation {
 
 /// What remains of a plan once a fit is done: the soft correspondence, without an n×m object on the scalar path.
 struct SoftLinks {
-  Vector response_mass;  ///< n: row sums of the plan divided by the row weights; 1 = fully matched.
+  Vector response_mass;  ///< n: row sums of the plan divided by those of a row that is fully matched.
   Vector feature_mass;   ///< m: likewise for columns.
   /// Largest relative error of a row or column sum of the plan between all points, summed in full for a sample of rows
   /// and columns: what compression and the inner tolerance really cost. 0 on the dense backend.

@@ -32,7 +32,7 @@ struct Free {};
 /// With ratio one it is Exact. How many ways there are to choose who goes without is part of the entropy, so there is
 /// nothing to tune; the formulas stand in side.cpp.
 struct Sampled {
-  double ratio = 0;  ///< 0: as many as there are rows for each row there.
+  double ratio = 0;  ///< 0: as many as there are rows for each row there; of both sides, then the one with more rows.
 };
 
 using MarginalPolicy = std::variant<Exact, Ball, KullbackLeibler, Free, Sampled>;
@@ -40,10 +40,14 @@ using MarginalPolicy = std::variant<Exact, Ball, KullbackLeibler, Free, Sampled>
 /// Throws InvalidInput when a policy's numbers make no sense.
 void validate(const MarginalPolicy& policy);
 
-/// The policy of a side with that many rows, the ratio of sampled sums filled in.
-[[nodiscard]] MarginalPolicy of_sizes(const MarginalPolicy& policy, Index own, Index other);
-
 /// Throws InvalidInput when either makes no sense, or not beside the other.
 void validate(const MarginalPolicy& rows, const MarginalPolicy& columns);
+
+struct MarginalPolicies {
+  MarginalPolicy rows, columns;
+};
+
+/// The policies of sides with n and m rows, with the ratios of sampled sums filled in.
+[[nodiscard]] MarginalPolicies of_sizes(MarginalPolicy rows, MarginalPolicy columns, Index n, Index m);
 
 }  // namespace unshuffle::transport
