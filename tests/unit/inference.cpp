@@ -125,7 +125,9 @@ TEST_P(LikelihoodOfLengths, derivatives_agree_with_differences) {
   part.response_weights = part.feature_weights = {};
   const Problem problem = completed(part);
   const auto bound = Linear{}.bound_to(problem);
-  LinkLikelihood likelihood(problem, *bound, {});
+  LikelihoodOptions options;
+  options.evaluator.tolerance = 1e-12;
+  LinkLikelihood likelihood(problem, *bound, options);
   Vector w(6);
   w << 0.2, sample.coefficients;
   const Vector theta = theta_of(w, 0.3);
