@@ -68,7 +68,8 @@ struct Matcher {
   }
 
   [[nodiscard]] double plan_share(Index i, Index j) const {
-    const double whole = std::max(row_mass(i), column_mass(j));
+    const bool one_to_one = std::holds_alternative<transport::Sampled>(evaluator.options().response_side);
+    const double whole = one_to_one ? problem.response_weights(i) : std::max(row_mass(i), column_mass(j));
     return whole > 0 ? std::clamp(evaluator.plan_entry(i, j) / whole, 0.0, 1.0) : 0.0;
   }
 

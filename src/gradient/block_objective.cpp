@@ -20,6 +20,12 @@ transport::MarginalPolicies policies_of(const EvaluatorOptions& options, const B
   return transport::of_sizes(options.response_side, options.feature_side, responses.size(), features.size());
 }
 
+/// A response that has a partner is one less of those that have none.
+transport::RowCost row_cost(const EvaluatorOptions& options, const transport::MarginalPolicies& policies) {
+  if (!options.log_absence || !std::holds_alternative<transport::Sampled>(policies.rows)) return {};
+  return [law = options.log_absence](double y) { return law(Vector::Constant(1, y)); };
+}
+
 /// A row of sampled sums has a partner for certain when it holds `ratio` of its weight.
 void set_mass(const BlockRows& rows, const transport::MarginalPolicy& policy, const Vector& ratio, Vector& mass) {
   const auto* sampled = std::get_if<transport::Sampled>(&policy);
@@ -58,6 +64,7 @@ LineBlock::LineBlock(BlockRows responses, BlockRows features, const EvaluatorOpt
       policies_(policies_of(options, responses_, features_)),
       transport_({.row_policy = policies_.rows,
                   .column_policy = policies_.columns,
+                  .row_cost = row_cost(options, policies_),
                   .tolerance = options.tolerance,
                   .accuracy = estimate_margin * options.accuracy}) {}
 

@@ -92,6 +92,7 @@ struct Evaluator::State {
   void exchange(std::vector<BlockValue>& values) const;
   void exchange(std::vector<Matrix>& derivatives) const;
   void lay_out_prior();
+  void lay_out_absence();
   [[nodiscard]] TwoTables tables_of(const DenseBlock& block) const {
     const std::vector<Index> responses = block.held(Side::response), features = block.held(Side::feature);
     return {rows_from(x, responses), rows_from(problem->y, responses), rows_from(z, features)};
@@ -133,7 +134,10 @@ void Evaluator::State::split_into_blocks() {
     if (responses.size() == 0 || features.size() == 0) continue;
     enter(responses, static_cast<Index>(blocks()), block_of_response, place_of_response);
     enter(features, static_cast<Index>(blocks()), block_of_feature, place_of_feature);
-    shares.push_back(block.share);
+    // Where responses are left out, features are what there are links of.
+    const bool left_out = std::holds_alternative<transport::Sampled>(options.response_side);
+    const double linked = double(features.size()) / double(responses.size());
+    shares.push_back(block.share * (left_out ? std::min(1.0, linked) : 1.0));
     sizes.push_back({responses.size(), features.size()});
     found.emplace_back(std::move(responses), std::move(features));
   }
@@ -203,6 +207,18 @@ void Evaluator::State::exchange(std::vector<Matrix>& derivatives) const {
   while (!all.ended()) {
     const auto b = static_cast<std::size_t>(all.number());
     derivatives[b] = all.table();
+  }
+}
+
+void Evaluator::State::lay_out_absence() {
+  if (!options.log_absence) return;
+  for (DenseBlock& block : dense_blocks) {
+    if (!block.leaves_responses_out()) continue;
+    const std::vector<Index>& rows = block.rows(Side::response).rows;
+    Matrix& log_prior = block.log_prior();
+    if (log_prior.size() == 0) log_prior.setZero(Index(rows.size()), block.rows(Side::feature).size());
+    for (std::size_t k = 0; k < rows.size(); ++k)
+      log_prior.row(Index(k)).array() -= options.log_absence(problem->y.row(rows[k]).transpose());
   }
 }
 
@@ -338,6 +354,7 @@ Evaluator::Evaluator(const Problem& problem, const Model& model, EvaluatorOption
   state.z = model.basis(Side::feature, problem.z);
   state.split_into_blocks();
   state.lay_out_prior();
+  state.lay_out_absence();
 }
 
 Evaluator::~Evaluator() = default;

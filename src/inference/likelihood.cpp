@@ -8,6 +8,8 @@
 #include <numbers>
 
 #include "fit/starts.hpp"
+#include "gradient/backend.hpp"
+#include "inference/response_law.hpp"
 
 namespace unshuffle {
 
@@ -37,9 +39,12 @@ namespace unshuffle {
 // Rows without a partner: with n responses and m > n features the sum is over all ways to give every response a feature
 // of its own, (m-n)!/m! times as many. K with m-n further rows of ones makes it a permanent again, perm(K')/m!, and the
 // same steps lead to the same formula, where OT leaves those rows out but keeps their entropy: the feature side is
-// transport::Sampled. With m < n the responses of no feature at hand come from features that were not seen; they are
-// taken to be distributed like the others, so a further row of K' is the mean of those there are, which is Sampled
-// too. Either way B' has as many singular values as before, but its rows share their partners with those added: with
+// transport::Sampled. With m < n the responses of no feature at hand have the law q of all responses: the further
+// columns of K' are q(y_i), which is as if K were divided by q and they were ones, so that sides are exchanged and
+// n OT/ε is m OT/ε + Σ log q over the responses linked, less that over all. (With x in the response table and the sorted
+// backend q would have to move with w. There the features that were not seen are taken to be like those that were, so a
+// further column is the mean of the others; that is Sampled, too, but one response far from all features costs much.)
+// Either way B' has as many singular values as before, but its rows share their partners with those added: with
 // ρ = min(n,m)/max(n,m), λ² = ρ exp(-σ²k²), and ζ(3/2) = Li(1) in κ becomes the polylogarithm Li(ρ) of order 3/2.
 namespace {
 
@@ -92,6 +97,10 @@ double partners_of(const Problem& problem, const Block& block) {
 
 }  // namespace
 
+bool leaves_responses_out(const Problem& problem, const Model& bound, const LikelihoodOptions& options) {
+  return problem.x.cols() == 0 || backend_for(problem, bound, options.evaluator.backend) == Backend::dense;
+}
+
 LinkLikelihood::LinkLikelihood(const Problem& problem, const Model& bound, LikelihoodOptions options)
     : problem_(problem),
       bound_(bound),
@@ -101,6 +110,12 @@ LinkLikelihood::LinkLikelihood(const Problem& problem, const Model& bound, Likel
                    options.evaluator.epsilon = {.value = 1, .relative = false};
                    options.evaluator.response_side = transport::Exact{};
                    options.evaluator.feature_side = transport::Sampled{};
+                   if (leaves_responses_out(problem, bound, options)) {
+                     options.evaluator.response_side = transport::Sampled{};
+                     options.evaluator.log_absence = [law = ResponseLaw(problem.y)](const VectorRef& y) {
+                       return law.log_density(y);
+                     };
+                   }
                    return options.evaluator;
                  }()),
       known_epsilon_(2 * options.known_noise_sd * options.known_noise_sd) {
@@ -110,15 +125,19 @@ LinkLikelihood::LinkLikelihood(const Problem& problem, const Model& bound, Likel
     return -some.unaryExpr([&](double a) { return a > 0 ? a / total * std::log(a / total) : 0.0; }).sum();
   };
   const auto rows = static_cast<double>(problem.responses());
+  const EvaluatorOptions& used = evaluator_.options();
   for (const Block& block : blocks_of(problem)) {
-    numbers_ += rows * block.share * double(problem.outputs());
+    const double linked = std::min(1.0, double(block.feature_rows.size()) / double(block.response_rows.size()));
+    const double links = rows * block.share * (used.log_absence ? linked : 1.0);
+    numbers_ += links * double(problem.outputs());
+    if (used.log_absence && linked < 1) {
+      for (const Index row : block.response_rows) constant_ -= used.log_absence(problem.y.row(row).transpose());
+    }
     if (problem.outputs() == 1) {
       const double spaced = double(block.feature_rows.size()) / partners_of(problem, block);
-      const double linked = std::min(1.0, double(block.feature_rows.size()) / double(block.response_rows.size()));
       blocks_.push_back({rows * block.share * linked, spaced * kappa_of(problem, block)});
     }
-    constant_ += rows * block.share *
-                 (1 + entropy(problem.response_weights, block.response_rows) +
+    constant_ += links * (1 + entropy(problem.response_weights, block.response_rows) +
                   entropy(problem.feature_weights, block.feature_rows));
   }
   const double variance = (problem.y.rowwise() - problem.y.colwise().mean()).squaredNorm() / double(problem.y.size());

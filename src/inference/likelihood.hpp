@@ -15,6 +15,10 @@ struct LikelihoodOptions {
   double known_noise_sd = 0;   ///< 0: estimated.
 };
 
+/// Whether responses that have no partner are left out, with a law of their own. Else they are taken to belong to features
+/// that are like those at hand.
+[[nodiscard]] bool leaves_responses_out(const Problem& problem, const Model& bound, const LikelihoodOptions& options);
+
 /// Minus the log-likelihood of (w, σ²), in nats; the derivation stands in likelihood.cpp. θ = (w, log ε) with ε = 2σ².
 /// Where the noise is known it is the value that counts, and log ε has no influence.
 class LinkLikelihood {
@@ -54,7 +58,7 @@ class LinkLikelihood {
   Evaluator evaluator_;
   std::vector<DenseStretch> blocks_;
   Vector tilt_;
-  double numbers_ = 0;   ///< Responses times outputs that take part.
+  double numbers_ = 0;   ///< Links times outputs.
   double constant_ = 0;  ///< What makes the value a log-density.
   double floor_ = 0;     ///< Smallest log ε that is looked at.
   double known_epsilon_ = 0;

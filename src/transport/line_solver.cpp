@@ -73,7 +73,7 @@ LineReport LineSolver::solve_at(const Sides& sides, double epsilon, double toler
   LineReport report;
   for (int round = 0;; ++round) {
     auto next = std::make_unique<NodeProblem>(sides.rows.measure().nodes(), sides.columns.measure().nodes(),
-                                              options_.row_policy, options_.column_policy, epsilon);
+                                              options_.row_policy, options_.column_policy, epsilon, options_.row_cost);
     begin(sides, *next);
     next->solve({.tolerance = tolerance});
     nodes_ = std::move(next);
@@ -191,7 +191,8 @@ LineCurvature::LineCurvature(const LineSolver& solver, Objective objective) {
   for (const double sign : {1.0, -1.0}) {
     const double factor = 1 + sign * step;
     auto moved = std::make_unique<NodeProblem>(rows, columns, scaled(options.row_policy, factor),
-                                               scaled(options.column_policy, factor), nodes.epsilon() * factor);
+                                               scaled(options.column_policy, factor), nodes.epsilon() * factor,
+                                               options.row_cost);
     moved->begin(nodes.continued_column_potential(columns.position, moved->epsilon()));
     moved->solve({.tolerance = std::min(options.tolerance, 1e-11)});
     terms_.push_back({moved.get(), -sign / (2 * step)});

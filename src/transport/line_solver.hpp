@@ -15,6 +15,7 @@ namespace unshuffle::transport {
 struct LineOptions {
   MarginalPolicy row_policy = Exact{};
   MarginalPolicy column_policy = Exact{};
+  RowCost row_cost = {};
   double tolerance = 1e-9;  ///< Marginal error on the nodes.
   double accuracy =
       1e-11;             ///< Largest accepted estimate of a row or column sum's error by compression, relative to it.

@@ -1,5 +1,7 @@
 #include "transport/line_transport.hpp"
 
+#include <stdexcept>
+
 #include "transport/gram.hpp"
 
 namespace unshuffle::transport {
@@ -37,6 +39,7 @@ LineTransport::LineTransport(const LineOptions& options)
     : turned_(std::holds_alternative<Sampled>(options.column_policy)), solver_([&] {
         validate(options.row_policy, options.column_policy);
         LineOptions laid_out = options;
+        if (turned_ && options.row_cost) throw std::logic_error("rows that pay cannot be laid out as columns");
         if (turned_) std::swap(laid_out.row_policy, laid_out.column_policy);
         return laid_out;
       }()) {}

@@ -39,11 +39,12 @@ Eigen::ArrayXd exponents(double t, const LineMeasure& sources, const Vector& pot
 }  // namespace
 
 NodeProblem::NodeProblem(LineMeasure rows, LineMeasure columns, const MarginalPolicy& row_policy,
-                         const MarginalPolicy& column_policy, double epsilon)
+                         const MarginalPolicy& column_policy, double epsilon, RowCost row_cost)
     : rows_(std::move(rows)),
       columns_(std::move(columns)),
       epsilon_(epsilon),
-      row_terms_(row_policy, rows_.weight, epsilon),
+      row_cost_(std::move(row_cost)),
+      row_terms_(row_policy, rows_.weight, epsilon, row_cost_ ? Vector(rows_.position.unaryExpr(row_cost_)) : Vector()),
       column_terms_(column_policy, columns_.weight, epsilon),
       kernel_(rows_, columns_, epsilon),
       solver_(kernel_, row_terms_, column_terms_) {}
@@ -135,7 +136,9 @@ SideValues NodeProblem::evaluate(Side side, const VectorRef& positions, Objectiv
       plan /= sum;
       log_sums[i - first] = largest + std::log(sum);
     }
-    const Vector log_ratio = h.terms.extend(log_sums, h.multipliers);
+    Vector sums = log_sums;
+    if (row_cost_ && side == Side::response) sums -= positions.segment(first, here).unaryExpr(row_cost_);
+    const Vector log_ratio = h.terms.extend(sums, h.multipliers);
     const Vector k = h.terms.compliance(log_ratio, h.multipliers);
     const Vector potential = log_ratio - log_sums;
     Vector pull = Vector::Zero(here);  // k(B l_P - u + B l_u), what the policy adds to the adjoint's row equation

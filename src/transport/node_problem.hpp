@@ -2,6 +2,7 @@
 // position: potentials, ratios, gradients and their derivatives at any t or s.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -27,10 +28,14 @@ struct Momentum {
   Matrix rows, columns;  ///< One column per direction.
 };
 
+/// What a row at a position pays for its mass beside the distance, in units of ε. Its slope is left out of Hessians, so
+/// rows that pay must not move.
+using RowCost = std::function<double(double)>;
+
 class NodeProblem {
  public:
   NodeProblem(LineMeasure rows, LineMeasure columns, const MarginalPolicy& row_policy,
-              const MarginalPolicy& column_policy, double epsilon);
+              const MarginalPolicy& column_policy, double epsilon, RowCost row_cost = {});
   // The solver refers to the kernel and sides beside it.
   NodeProblem(const NodeProblem&) = delete;
   NodeProblem& operator=(const NodeProblem&) = delete;
@@ -84,6 +89,7 @@ class NodeProblem {
 
   LineMeasure rows_, columns_;
   double epsilon_;
+  RowCost row_cost_;
   SideTerms row_terms_, column_terms_;
   BandKernel kernel_;
   DualSolver<BandKernel> solver_;

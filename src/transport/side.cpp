@@ -207,8 +207,8 @@ Vector Curvature::apply(const VectorRef& x) const {
   return y;
 }
 
-SideTerms::SideTerms(MarginalPolicy policy, Vector weights, double epsilon)
-    : policy_(policy), weights_(std::move(weights)), epsilon_(epsilon) {
+SideTerms::SideTerms(MarginalPolicy policy, Vector weights, double epsilon, Vector own_cost)
+    : policy_(policy), weights_(std::move(weights)), own_cost_(std::move(own_cost)), epsilon_(epsilon) {
   validate(policy_);
 }
 
@@ -218,16 +218,18 @@ bool SideTerms::fixes_mass() const {
 
 Ratio SideTerms::scale(const VectorRef& log_sums, const VectorRef& base) const {
   Ratio answer;
+  Vector sums = log_sums - base;
+  if (own_cost_.size() > 0) sums -= own_cost_;
   std::visit(Overload{[&](const Exact&) { answer.log_ratio = Vector::Zero(log_sums.size()); },
-                      [&](const Free&) { answer.log_ratio = log_sums - base; },
+                      [&](const Free&) { answer.log_ratio = sums; },
                       [&](const KullbackLeibler& kl) {
-                        answer.log_ratio = (log_sums - base) / (1 + strength_in_epsilon(kl, epsilon_));
+                        answer.log_ratio = sums / (1 + strength_in_epsilon(kl, epsilon_));
                       },
                       [&](const Sampled& sampled) {
-                        answer.log_ratio = SampledRows(sampled.ratio).log_ratio_of_sums((log_sums - base).array());
+                        answer.log_ratio = SampledRows(sampled.ratio).log_ratio_of_sums(sums.array());
                       },
                       [&](const Ball& ball) {
-                        answer.log_ratio = solve_ball(weights_.array(), (log_sums - base).array(), 1 + ball.entropy,
+                        answer.log_ratio = solve_ball(weights_.array(), sums.array(), 1 + ball.entropy,
                                                       ball.spread, answer.multipliers);
                       }},
              policy_);
@@ -309,6 +311,12 @@ Curvature SideTerms::curvature(const VectorRef& log_ratio, const Multipliers& mu
 }
 
 double SideTerms::penalty(const VectorRef& log_ratio) const {
+  double sum = penalty_of_policy(log_ratio);
+  if (own_cost_.size() > 0) sum += (weights_.array() * log_ratio.array().exp() * own_cost_.array()).sum();
+  return sum;
+}
+
+double SideTerms::penalty_of_policy(const VectorRef& log_ratio) const {
   auto relative_entropy = [&] {
     Array r = log_ratio.array().exp();
     return (weights_.array() * (r * log_ratio.array() - r + 1)).sum();

@@ -39,7 +39,8 @@ struct Curvature {
 class SideTerms {
  public:
   SideTerms() = default;
-  SideTerms(MarginalPolicy policy, Vector weights, double epsilon);
+  /// `own_cost`, in units of ε, is paid by a row for its mass whoever the partner is; empty: nothing.
+  SideTerms(MarginalPolicy policy, Vector weights, double epsilon, Vector own_cost = {});
 
   [[nodiscard]] const Vector& weights() const { return weights_; }
   void set_epsilon(double epsilon) { epsilon_ = epsilon; }
@@ -54,7 +55,7 @@ class SideTerms {
   [[nodiscard]] Ratio scale(const VectorRef& log_sums, const VectorRef& base) const;
   /// The policy's answer to a potential u = base + potential; sampled sums have none.
   [[nodiscard]] Ratio respond(const VectorRef& potential, const VectorRef& base) const;
-  /// r at other positions of the same side, whose log sums are given, under multipliers already found.
+  /// r at other positions of the same side, whose log sums less own costs are given, under multipliers already found.
   [[nodiscard]] Vector extend(const VectorRef& log_sums, const Multipliers& multipliers) const;
 
   [[nodiscard]] Curvature curvature(const VectorRef& log_ratio, const Multipliers& multipliers) const;
@@ -63,14 +64,15 @@ class SideTerms {
   /// The columns B that the border of εM is made of.
   [[nodiscard]] Matrix unit_border(const VectorRef& log_ratio, const Multipliers& multipliers) const;
 
-  /// R(μr)/ε.
+  /// R(μr)/ε, own costs included.
   [[nodiscard]] double penalty(const VectorRef& log_ratio) const;
 
  private:
   void set_dual(Ratio& answer, const VectorRef& potential, const VectorRef& base) const;
+  [[nodiscard]] double penalty_of_policy(const VectorRef& log_ratio) const;
 
   MarginalPolicy policy_;
-  Vector weights_;
+  Vector weights_, own_cost_;
   double epsilon_ = 1;
 };
 

@@ -17,6 +17,7 @@
 #include "inference/identifiability.hpp"
 #include "inference/kernel_density.hpp"
 #include "inference/likelihood.hpp"
+#include "inference/response_law.hpp"
 #include "inference/mixture.hpp"
 #include "inference/mixture_sums.hpp"
 #include "inference/moments.hpp"
@@ -80,9 +81,11 @@ Vector theta_of(const Vector& w, double epsilon) {
   return theta;
 }
 
-// With fewer responses than features the missing ones could be anything; with more, they belong to unseen features that
-// are like the seen.
+// With fewer responses than features the missing ones could be anything; with more, those without a partner have a law
+// of their own, or belong to unseen features that are like the seen.
 double minus_log_density(const Problem& problem, double w, double variance) {
+  const ResponseLaw law(problem.y);
+  const bool own_law = problem.x.cols() == 0;
   const Index n = problem.responses(), m = problem.features(), all = std::max(n, m);
   Matrix densities = Matrix::Ones(all, all);
   for (Index i = 0; i < n; ++i) {
@@ -90,7 +93,8 @@ double minus_log_density(const Problem& problem, double w, double variance) {
       const double r = problem.y(i, 0) - w * problem.z(j, 0);
       densities(i, j) = std::exp(-0.5 * r * r / variance) / std::sqrt(2 * std::numbers::pi * variance);
     }
-    for (Index j = m; j < all; ++j) densities(i, j) = densities.row(i).head(m).mean();
+    const double unlinked = own_law ? std::exp(law.log_density(problem.y.row(i))) : densities.row(i).head(m).mean();
+    densities.row(i).tail(all - m).setConstant(unlinked);
   }
   return std::lgamma(double(all) + 1) - std::log(permanent(densities));
 }
@@ -101,12 +105,22 @@ TEST(LinkLikelihood, is_near_the_sum_over_all_links) {
     Problem problem;
     problem.y = Matrix::NullaryExpr(n, 1, [&] { return random.normal(); });
     problem.z = Matrix::NullaryExpr(m, 1, [&] { return random.normal(); });
-    problem = completed(problem);
-    const auto bound = Linear(false).bound_to(problem);
-    LinkLikelihood likelihood(problem, *bound, {});
-    for (const double variance : {0.2, 0.5, 2.0}) {
-      const double value = likelihood.at(theta_of(Vector::Constant(1, 0.8), 2 * variance), false).value;
-      EXPECT_NEAR(value, minus_log_density(problem, 0.8, variance), 0.6) << n << " " << m << " " << variance;
+    for (const bool with_x : {false, true}) {
+      problem.x = with_x ? Matrix(Matrix::Random(n, 1)) : Matrix();
+      const Problem whole = completed(problem);
+      const auto bound = Linear(false).bound_to(whole);
+      for (const Backend backend : {Backend::sorted, Backend::dense}) {
+        if (with_x && backend == Backend::dense) continue;
+        LikelihoodOptions options;
+        options.evaluator.backend = backend;
+        LinkLikelihood likelihood(whole, *bound, options);
+        Vector w = Vector::Zero(bound->parameters());
+        w.tail(1).setConstant(0.8);
+        for (const double variance : {0.2, 0.5, 2.0}) {
+          const double value = likelihood.at(theta_of(w, 2 * variance), false).value;
+          EXPECT_NEAR(value, minus_log_density(whole, 0.8, variance), 0.6) << n << " " << m << " " << variance;
+        }
+      }
     }
   }
 }

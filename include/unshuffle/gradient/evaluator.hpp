@@ -1,6 +1,7 @@
 // One evaluation of the outer objective: predict → transport → gradient, with warm starts between calls.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,6 +29,9 @@ struct EvaluatorOptions {
   Epsilon epsilon;
   transport::MarginalPolicy response_side = transport::Exact{};  ///< Policy of the rows of D1.
   transport::MarginalPolicy feature_side = transport::Exact{};   ///< Policy of the rows of D2.
+  /// Where responses may have no partner: the log density of one that has none, given its outputs. It changes which
+  /// responses are left out. Not with features on the response side of the sorted backend. None: the same for all.
+  std::function<double(const VectorRef&)> log_absence{};
   double tolerance = 1e-9;  ///< Largest accepted Σ|row sums - demanded| + Σ|column sums - demanded|, plan mass one.
   double accuracy = 1e-10;  ///< Largest accepted error of a row or column sum by compression, relative to it.
   Backend backend = Backend::automatic;  ///< automatic: sorted for one output, an additive model and no prior.
