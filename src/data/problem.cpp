@@ -301,11 +301,11 @@ std::vector<Block> blocks_of(const Problem& problem) {
   return blocks;
 }
 
-Index responses_left_over(const Problem& problem) {
-  Index count = 0;
+LeftOver rows_left_over(const Problem& problem) {
+  Index linked = 0;
   for (const Block& block : blocks_of(problem))
-    count += std::max<Index>(0, Index(block.response_rows.size()) - Index(block.feature_rows.size()));
-  return count;
+    linked += Index(std::min(block.response_rows.size(), block.feature_rows.size()));
+  return {problem.responses() - linked, problem.features() - linked};
 }
 
 // Of a response with label v, the true partner has the same label with probability a, and is then any of the features

@@ -78,9 +78,7 @@ class DenseBlock {
   /// The caller fills cost() first.
   BlockValue solve(double epsilon, Objective objective);
   [[nodiscard]] Matrix& cost() { return cost_; }
-  [[nodiscard]] bool leaves_responses_out() const {
-    return std::holds_alternative<transport::Sampled>(options_.rows);
-  }
+  [[nodiscard]] bool leaves_responses_out() const { return std::holds_alternative<transport::Sampled>(options_.rows); }
   /// log ω of every pair; empty: all ones.
   [[nodiscard]] Matrix& log_prior() { return log_prior_; }
   /// W = d objective / dC, of the pairs in cost().

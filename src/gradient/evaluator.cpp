@@ -154,10 +154,9 @@ void Evaluator::State::split_into_blocks() {
 }
 
 void Evaluator::State::share_out(const std::vector<BlockSize>& sizes) {
-  const bool sampled = std::holds_alternative<transport::Sampled>(options.feature_side) &&
-                       std::any_of(sizes.begin(), sizes.end(), [](const BlockSize& size) {
-                         return size.responses != size.features;
-                       });
+  const bool sampled =
+      std::holds_alternative<transport::Sampled>(options.feature_side) &&
+      std::any_of(sizes.begin(), sizes.end(), [](const BlockSize& size) { return size.responses != size.features; });
   const bool plans_can_be_shared = backend == Backend::dense && !problem->has_prior() && !sampled;
   const std::vector<int> owners = owners_of(sizes, team == nullptr ? 1 : team->size(), plans_can_be_shared);
   const int rank = team == nullptr ? 0 : team->rank();

@@ -262,15 +262,6 @@ Identifiability judge(const SearchResult& found, const std::vector<Symmetry>& sy
   } else if (covariance.size() == 0) {
     made.verdict = Verdict::not_identifiable;
     made.reason = "the likelihood does not fall off to all sides of the answer, so nothing says how far off it may be";
-  } else if (const Index left_over = responses_left_over(problem); left_over > 0) {
-    made.verdict = Verdict::weakly_identified;
-    made.reason = fmt::format(
-        "{} responses belong to features that are not in the table; these are taken to be like those that are, and the "
-        "answer is as good as that",
-        left_over);
-    made.advice =
-        "add the missing rows, try --method robot-robust, which may leave rows out, or give pairs (--known) or a key "
-        "both tables share (--group)";
   } else if (gap < certain_gap) {
     made.verdict = Verdict::weakly_identified;
     made.reason = fmt::format("the next solution is only {:.1f} nats less likely", gap);

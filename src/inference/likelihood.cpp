@@ -41,11 +41,11 @@ namespace unshuffle {
 // same steps lead to the same formula, where OT leaves those rows out but keeps their entropy: the feature side is
 // transport::Sampled. With m < n the responses of no feature at hand have the law q of all responses: the further
 // columns of K' are q(y_i), which is as if K were divided by q and they were ones, so that sides are exchanged and
-// n OT/ε is m OT/ε + Σ log q over the responses linked, less that over all. (With x in the response table and the sorted
-// backend q would have to move with w. There the features that were not seen are taken to be like those that were, so a
-// further column is the mean of the others; that is Sampled, too, but one response far from all features costs much.)
-// Either way B' has as many singular values as before, but its rows share their partners with those added: with
-// ρ = min(n,m)/max(n,m), λ² = ρ exp(-σ²k²), and ζ(3/2) = Li(1) in κ becomes the polylogarithm Li(ρ) of order 3/2.
+// n OT/ε is m OT/ε + Σ log q over the responses linked, less that over all. (With x in the response table and the
+// sorted backend q would have to move with w. There the features that were not seen are taken to be like those that
+// were, so a further column is the mean of the others; that is Sampled, too, but one response far from all features
+// costs much.) Either way B' has as many singular values as before, but its rows share their partners with those added:
+// with ρ = min(n,m)/max(n,m), λ² = ρ exp(-σ²k²), and ζ(3/2) = Li(1) in κ becomes the polylogarithm Li(ρ) of order 3/2.
 namespace {
 
 /// Σ ρᵏ/k^{3/2} for 0 < ρ ≤ 1, near one by its expansion in -log ρ.
@@ -62,15 +62,14 @@ double polylogarithm(double rho) {
 }
 
 double kappa_of(const Problem& problem, const Block& block) {
-  constexpr std::size_t beyond = 10;           // rows at either end that are not counted as part of a dense stretch
+  constexpr std::size_t beyond = 10;  // rows at either end that are not counted as part of a dense stretch
   std::vector<double> y;
   for (const Index row : block.response_rows) y.push_back(problem.y(row, 0));
   std::sort(y.begin(), y.end());
   const std::size_t cut = std::min(beyond, y.size() / 10);
   const double range = y[y.size() - 1 - cut] - y[cut];
   const auto [fewer, more] = std::minmax({block.response_rows.size(), block.feature_rows.size()});
-  return range * polylogarithm(double(fewer) / double(more)) * std::numbers::sqrt2 /
-         (4 * std::sqrt(std::numbers::pi));
+  return range * polylogarithm(double(fewer) / double(more)) * std::numbers::sqrt2 / (4 * std::sqrt(std::numbers::pi));
 }
 
 /// How many features a response of the block can belong to by what the prior says: exp of the mean entropy of its rows.
@@ -138,7 +137,7 @@ LinkLikelihood::LinkLikelihood(const Problem& problem, const Model& bound, Likel
       blocks_.push_back({rows * block.share * linked, spaced * kappa_of(problem, block)});
     }
     constant_ += links * (1 + entropy(problem.response_weights, block.response_rows) +
-                  entropy(problem.feature_weights, block.feature_rows));
+                          entropy(problem.feature_weights, block.feature_rows));
   }
   const double variance = (problem.y.rowwise() - problem.y.colwise().mean()).squaredNorm() / double(problem.y.size());
   floor_ = std::log(2e-8 * std::max(variance, std::numeric_limits<double>::min()));

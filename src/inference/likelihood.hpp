@@ -15,8 +15,8 @@ struct LikelihoodOptions {
   double known_noise_sd = 0;   ///< 0: estimated.
 };
 
-/// Whether responses that have no partner are left out, with a law of their own. Else they are taken to belong to features
-/// that are like those at hand.
+/// Whether responses that have no partner are left out, with a law of their own. Else they are taken to belong to
+/// features that are like those at hand.
 [[nodiscard]] bool leaves_responses_out(const Problem& problem, const Model& bound, const LikelihoodOptions& options);
 
 /// Minus the log-likelihood of (w, σ²), in nats; the derivation stands in likelihood.cpp. θ = (w, log ε) with ε = 2σ².

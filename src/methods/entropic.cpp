@@ -91,8 +91,32 @@ bool can_be_simulated(const Problem& problem, const FitOptions& options, const M
          even(problem.feature_weights);
 }
 
+/// Why the likelihood does not know how far off it may be; empty where it does.
+Identifiability doubts(const MethodInput& input) {
+  Identifiability made;
+  made.verdict = Verdict::weakly_identified;
+  const auto [responses, features] = rows_left_over(input.problem);
+  if (responses > 0 && features > 0) {
+    made.reason = fmt::format(
+        "in their groups, {} responses and {} features have no partner; where keys are wrong it may be in another "
+        "group, and the answer off by more than chance",
+        responses, features);
+    made.advice = "correct the keys, or say how often partners agree in them (--soft-group)";
+  } else if (responses > 0 && !leaves_responses_out(input.problem, input.bound, accurate(input.options))) {
+    made.reason = fmt::format(
+        "{} responses belong to features that are not in the table; these are taken to be like those that are, and the "
+        "answer is as good as that",
+        responses);
+    made.advice =
+        "add the missing rows, try --method robot-robust, which may leave rows out, or give pairs (--known) or a key "
+        "both tables share (--group)";
+  }
+  return made;
+}
+
 /// With a bootstrap if one was asked for, else from `answer`; profiles need one that was calibrated.
-void set_errors(const MethodInput& input, const Calibrated& answer, bool by_simulation, Estimate& estimate) {
+void set_errors(const MethodInput& input, const Calibrated& answer, bool by_simulation, bool doubted,
+                Estimate& estimate) {
   if (input.options.bootstrap > 0) {
     if (!estimate.stopped) estimate.covariance = bootstrap_covariance(input, answer.optimum);
     estimate.stopped = estimate.covariance.size() == 0;
@@ -100,10 +124,10 @@ void set_errors(const MethodInput& input, const Calibrated& answer, bool by_simu
     return;
   }
   estimate.covariance = answer.covariance;
-  if (responses_left_over(input.problem) > 0) {
+  if (doubted) {
     estimate.errors_are_too_small = true;
     estimate.std_error_note =
-        "none: they would not count that the responses' own features were not seen; try --bootstrap";
+        "none: they would not count what is in doubt about rows without a partner; try --bootstrap";
     return;
   }
   if (answer.covariance.size() == 0) {
@@ -144,7 +168,14 @@ Estimate estimate_entropic(const MethodInput& given) {
   estimate.noise_sd = std::sqrt(best.epsilon / 2);
   estimate.epsilon = best.epsilon;
   estimate.identifiable = judge(found, symmetries, input.problem, input.bound, answer);
-  if (estimate.identifiable.verdict != Verdict::not_identifiable) set_errors(input, answer, by_simulation, estimate);
+  Identifiability doubt = doubts(input);
+  const bool doubted = !doubt.reason.empty();
+  if (doubted && estimate.identifiable.verdict == Verdict::identified) {
+    doubt.alternatives = std::move(estimate.identifiable.alternatives);
+    estimate.identifiable = std::move(doubt);
+  }
+  if (estimate.identifiable.verdict != Verdict::not_identifiable)
+    set_errors(input, answer, by_simulation, doubted, estimate);
   return estimate;
 }
 

@@ -61,11 +61,13 @@ Vector LineTransport::gradient(Side side, Objective objective) {
 }
 
 Vector LineTransport::potential(Side side) {
-  return measure(side).interpolate(solver_.nodes().evaluate(laid(side), measure(side).grid(), Objective::entropic).potential);
+  return measure(side).interpolate(
+      solver_.nodes().evaluate(laid(side), measure(side).grid(), Objective::entropic).potential);
 }
 
 Vector LineTransport::log_ratio(Side side) {
-  return measure(side).interpolate(solver_.nodes().evaluate(laid(side), measure(side).grid(), Objective::entropic).log_ratio);
+  return measure(side).interpolate(
+      solver_.nodes().evaluate(laid(side), measure(side).grid(), Objective::entropic).log_ratio);
 }
 
 Matrix LineTransport::hessian(const MatrixRef& t_jacobian, const VectorRef& row_weights, const MatrixRef& s_jacobian,
@@ -76,8 +78,7 @@ Matrix LineTransport::hessian(const MatrixRef& t_jacobian, const VectorRef& row_
       if (!jacobian.col(k).isZero(0)) on_grid.col(k) = measure(side).spread(weighted(jacobian.col(k), weights));
     return on_grid;
   };
-  Momentum momentum{spread(Side::response, t_jacobian, row_weights),
-                    spread(Side::feature, s_jacobian, column_weights)};
+  Momentum momentum{spread(Side::response, t_jacobian, row_weights), spread(Side::feature, s_jacobian, column_weights)};
   if (turned_) std::swap(momentum.rows, momentum.columns);
   LineCurvature curvature(solver_, objective);
   Matrix hessian =

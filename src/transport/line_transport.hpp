@@ -31,7 +31,9 @@ class LineTransport {
  private:
   [[nodiscard]] const CompressedMeasure& measure(Side side) const { return side == Side::response ? t_ : s_; }
   /// The solver's name for a side.
-  [[nodiscard]] Side laid(Side side) const { return (side == Side::response) != turned_ ? Side::response : Side::feature; }
+  [[nodiscard]] Side laid(Side side) const {
+    return (side == Side::response) != turned_ ? Side::response : Side::feature;
+  }
 
   bool turned_;  ///< s are the solver's rows: sampled sums are always there.
   LineSolver solver_;

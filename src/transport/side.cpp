@@ -220,19 +220,18 @@ Ratio SideTerms::scale(const VectorRef& log_sums, const VectorRef& base) const {
   Ratio answer;
   Vector sums = log_sums - base;
   if (own_cost_.size() > 0) sums -= own_cost_;
-  std::visit(Overload{[&](const Exact&) { answer.log_ratio = Vector::Zero(log_sums.size()); },
-                      [&](const Free&) { answer.log_ratio = sums; },
-                      [&](const KullbackLeibler& kl) {
-                        answer.log_ratio = sums / (1 + strength_in_epsilon(kl, epsilon_));
-                      },
-                      [&](const Sampled& sampled) {
-                        answer.log_ratio = SampledRows(sampled.ratio).log_ratio_of_sums(sums.array());
-                      },
-                      [&](const Ball& ball) {
-                        answer.log_ratio = solve_ball(weights_.array(), sums.array(), 1 + ball.entropy,
-                                                      ball.spread, answer.multipliers);
-                      }},
-             policy_);
+  std::visit(
+      Overload{[&](const Exact&) { answer.log_ratio = Vector::Zero(log_sums.size()); },
+               [&](const Free&) { answer.log_ratio = sums; },
+               [&](const KullbackLeibler& kl) { answer.log_ratio = sums / (1 + strength_in_epsilon(kl, epsilon_)); },
+               [&](const Sampled& sampled) {
+                 answer.log_ratio = SampledRows(sampled.ratio).log_ratio_of_sums(sums.array());
+               },
+               [&](const Ball& ball) {
+                 answer.log_ratio =
+                     solve_ball(weights_.array(), sums.array(), 1 + ball.entropy, ball.spread, answer.multipliers);
+               }},
+      policy_);
   set_dual(answer, answer.log_ratio - log_sums, base);
   return answer;
 }

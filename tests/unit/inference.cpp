@@ -17,11 +17,11 @@
 #include "inference/identifiability.hpp"
 #include "inference/kernel_density.hpp"
 #include "inference/likelihood.hpp"
-#include "inference/response_law.hpp"
 #include "inference/mixture.hpp"
 #include "inference/mixture_sums.hpp"
 #include "inference/moments.hpp"
 #include "inference/profile.hpp"
+#include "inference/response_law.hpp"
 #include "inference/search.hpp"
 #include "unshuffle/data/simulate.hpp"
 #include "unshuffle/fit/fit.hpp"
@@ -729,10 +729,11 @@ TEST(Automatic, does_not_take_groups_for_an_order) {
   EXPECT_EQ(found.choice.rfind("entropic", 0), 0U) << found.choice;
   options.row_hint = true;  // wrong, and the groups know more
   EXPECT_EQ(fit(problem, Linear{}, options).choice.rfind("entropic", 0), 0U);
-  problem.feature_groups[0] = 1;  // a row without a partner: no standard errors to show, but still to choose by
+  problem.feature_groups[0] = 1;  // a wrong key: no standard errors to show, but still to choose by
   const Fit uneven = fit(problem, Linear{}, options);
   EXPECT_EQ(uneven.choice.rfind("entropic", 0), 0U) << uneven.choice;
   EXPECT_EQ(uneven.covariance.size(), 0);
+  EXPECT_NE(uneven.identifiable.verdict, Verdict::identified);
 }
 
 TEST(Automatic, believes_the_order_where_it_knows_more_than_the_groups) {

@@ -88,8 +88,12 @@ struct Block {
 /// has no partner on the other side are in no block; the blocks' shares then sum to less than one.
 [[nodiscard]] std::vector<Block> blocks_of(const Problem& problem);
 
-/// Responses that blocks have more of than features, so that what they belong to is not at hand.
-[[nodiscard]] Index responses_left_over(const Problem& problem);
+/// Rows that have no partner however the others are linked, as groups have more of them than of the other side's.
+struct LeftOver {
+  Index responses;
+  Index features;
+};
+[[nodiscard]] LeftOver rows_left_over(const Problem& problem);
 
 /// Sum over the soft keys of the log of the weight that they give to each pair of these rows.
 [[nodiscard]] Matrix log_weights_of_keys(const Problem& problem, const std::vector<Index>& response_rows,
