@@ -108,7 +108,10 @@ Matrix margins_of(const Calibrated& answer, const Problem& problem, const Model&
     likelihood.set_tilt(answer.tilt);
     return likelihood;
   };
-  return profile_margins(tilted, answer.optimum);
+  // The law of responses that have no partner is made up, so the likelihood is not quite one.
+  const bool made_up = rows_left_over(problem).responses > 0;
+  const Vector errors = answer.covariance.diagonal().cwiseSqrt();
+  return profile_margins(tilted, answer.optimum, made_up ? errors : Vector::Zero(errors.size()));
 }
 
 }  // namespace unshuffle

@@ -197,7 +197,8 @@ TEST(Profile, margins_end_where_the_likelihood_is_down_to_a_seventh) {
     const LikelihoodOptions options{.evaluator = {}, .known_noise_sd = std::sqrt(0.1)};
     LinkLikelihood likelihood(problem, *bound, options);
     const Optimum best = most_likely_near(likelihood, problem, *bound, sample.coefficients, 0.2, 60);
-    const Matrix margins = profile_margins([&] { return LinkLikelihood(problem, *bound, options); }, best);
+    const Matrix margins = profile_margins([&] { return LinkLikelihood(problem, *bound, options); }, best,
+                                           Vector::Zero(best.parameters.size()));
     for (Index k = 0; k < 2; ++k) {
       for (Index side = 0; side < 2; ++side) {
         const double end = best.parameters(k) + (side == 0 ? -1 : 1) * margins(k, side);
