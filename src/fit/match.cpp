@@ -67,31 +67,78 @@ struct Matcher {
     return assign(cost).column_of_row;
   }
 
+  /// Rows beyond those of the shorter side have no partner.
+  [[nodiscard]] bool one_to_one() const {
+    return std::holds_alternative<transport::Sampled>(evaluator.options().response_side);
+  }
+
   [[nodiscard]] double plan_share(Index i, Index j) const {
-    const bool one_to_one = std::holds_alternative<transport::Sampled>(evaluator.options().response_side);
-    const double whole = one_to_one ? problem.response_weights(i) : std::max(row_mass(i), column_mass(j));
+    const double whole = one_to_one() ? problem.response_weights(i) : std::max(row_mass(i), column_mass(j));
     return whole > 0 ? std::clamp(evaluator.plan_entry(i, j) / whole, 0.0, 1.0) : 0.0;
   }
 
   /// Of the pairs (rows[k], columns[partner[k]]).
   [[nodiscard]] Vector probabilities(const std::vector<Index>& rows, const std::vector<Index>& columns,
                                      const std::vector<Index>& partner) const {
-    const auto n = static_cast<Index>(rows.size());
+    const auto n = static_cast<Index>(rows.size()), m = static_cast<Index>(columns.size());
     Vector shares = Vector::Zero(n);
+    bool possible = true;
     for (Index k = 0; k < n; ++k) {
       const Index column = partner[std::size_t(k)];
-      if (column >= 0) shares(k) = plan_share(rows[std::size_t(k)], columns[std::size_t(column)]);
+      if (column < 0) continue;
+      shares(k) = plan_share(rows[std::size_t(k)], columns[std::size_t(column)]);
+      possible = possible && shares(k) > 0;
     }
-    const bool whole = columns.size() == rows.size() && shares.minCoeff() > 0 && equal_masses(rows, columns);
-    if (!whole || n > most_sampled) return shares;
-    Matrix plan(n, n);
-    for (Index j = 0; j < n; ++j) {
-      for (Index i = 0; i < n; ++i) plan(i, j) = evaluator.plan_entry(rows[std::size_t(i)], columns[std::size_t(j)]);
+    const bool whole = one_to_one() ? equal_weights(rows, columns) : n == m && equal_masses(rows, columns);
+    if (!possible || !whole || std::max(n, m) > most_sampled) return shares;
+    Matrix plan(n, m);
+    for (Index j = 0; j < m; ++j) {
+      for (Index i = 0; i < n; ++i) plan(i, j) = plan_share(rows[std::size_t(i)], columns[std::size_t(j)]);
     }
-    return link_posterior(plan, partner, RandomStream(0, std::uint64_t(rows.front())));
+    const Square square = with_nobody(plan, partner);
+    const RandomStream random(0, std::uint64_t(rows.front()));
+    return link_posterior(square.plan, square.partner, random).head(n).cwiseProduct(has_partner(partner));
   }
 
  private:
+  struct Square {
+    Matrix plan;
+    std::vector<Index> partner;
+  };
+
+  /// The longer side's rows that are left over have nobody for a partner, of whom there are as many as it takes.
+  static Square with_nobody(const Matrix& plan, const std::vector<Index>& partner) {
+    constexpr double hardly = 1e-12;  // but possible, as the chain begins there
+    const Index n = plan.rows(), m = plan.cols(), size = std::max(n, m);
+    Square made{Matrix::Zero(size, size), partner};
+    made.plan.topLeftCorner(n, m) = plan;
+    if (m > n) {
+      const Vector left = (1 - plan.colwise().sum().array()).max(hardly) / double(m - n);
+      made.plan.bottomRows(m - n).rowwise() = left.transpose();
+      std::vector<char> taken(std::size_t(m), 0);
+      for (const Index j : partner) taken[std::size_t(j)] = 1;
+      for (Index j = 0; j < m; ++j) {
+        if (taken[std::size_t(j)] == 0) made.partner.push_back(j);
+      }
+    } else if (n > m) {
+      made.plan.rightCols(n - m).colwise() = Vector((1 - plan.rowwise().sum().array()).max(hardly) / double(n - m));
+      Index nobody = m;
+      for (Index& j : made.partner) {
+        if (j < 0) j = nobody++;
+      }
+    }
+    return made;
+  }
+
+  static Vector has_partner(const std::vector<Index>& partner) {
+    return Vector::NullaryExpr(Index(partner.size()), [&](Index k) { return partner[std::size_t(k)] < 0 ? 0.0 : 1.0; });
+  }
+
+  [[nodiscard]] bool equal_weights(const std::vector<Index>& rows, const std::vector<Index>& columns) const {
+    const auto equal = [](const Vector& weights) { return weights.maxCoeff() <= (1 + 1e-6) * weights.minCoeff(); };
+    return equal(problem.response_weights(rows)) && equal(problem.feature_weights(columns));
+  }
+
   [[nodiscard]] bool equal_masses(const std::vector<Index>& rows, const std::vector<Index>& columns) const {
     const double first = row_mass(rows.front());
     const auto same = [&](double mass) { return std::abs(mass - first) <= 1e-6 * first; };

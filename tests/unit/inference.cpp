@@ -705,6 +705,34 @@ TEST(Automatic, says_when_noise_was_given_and_when_the_dense_backend_was_asked_f
   EXPECT_TRUE(says("noise given\nthe dense backend"));
 }
 
+TEST(Match, probabilities_are_those_of_one_to_one_links_between_unequal_sides) {
+  for (const auto [n, m] : {std::array<Index, 2>{5, 5}, {5, 8}, {8, 5}, {2, 7}}) {
+    RandomStream random(31, std::uint64_t(n));
+    Problem problem;
+    problem.y = Matrix::NullaryExpr(n, 1, [&] { return random.normal(); });
+    problem.z = Matrix::NullaryExpr(m, 1, [&] { return random.normal(); });
+    const auto bound = Linear(false).bound_to(problem);
+    Fit fitted;
+    fitted.parameters = Vector::Ones(1);
+    fitted.epsilon = 0.3;
+    FitOptions options;
+    options.method = Method::entropic;
+    const Matching found = match(fitted, problem, *bound, options);
+    EXPECT_EQ(Index(found.pairs.size()), std::min(n, m));
+    // Rows or columns of ones for those who have nobody.
+    Matrix odds = Matrix::Ones(std::max(n, m), std::max(n, m));
+    for (Index i = 0; i < n; ++i) {
+      for (Index j = 0; j < m; ++j) odds(i, j) = std::exp(-std::pow(problem.y(i, 0) - problem.z(j, 0), 2) / 0.3);
+    }
+    for (const Match& pair : found.pairs) {
+      Matrix with_link = odds;
+      with_link.row(pair.response_row).setZero();
+      with_link(pair.response_row, pair.feature_row) = odds(pair.response_row, pair.feature_row);
+      EXPECT_NEAR(pair.probability, permanent(with_link) / permanent(odds), 0.05) << n << " " << m;
+    }
+  }
+}
+
 TEST(Automatic, does_not_take_groups_for_an_order) {
   // Groups by response, shuffled within: rows beside each other share a group, and so agree without being linked.
   Simulation sample = sensing_sample(300, 1, 5);
