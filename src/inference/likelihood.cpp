@@ -56,8 +56,13 @@ double polylogarithm(double rho) {
     for (int k = 40; k > 0; --k) sum += std::exp(-k * x) / (k * std::sqrt(k));
     return sum;
   }
+  static const std::array<double, 20> zeta = [] {  // slow to have
+    std::array<double, 20> made{};
+    for (std::size_t k = 0; k < made.size(); ++k) made[k] = std::riemann_zeta(1.5 - double(k));
+    return made;
+  }();
   double power = 1;  // (-x)ᵏ/k!
-  for (int k = 0; k < 20; power *= -x / ++k) sum += std::riemann_zeta(1.5 - k) * power;
+  for (std::size_t k = 0; k < zeta.size(); power *= -x / double(++k)) sum += zeta[k] * power;
   return sum - 2 * std::sqrt(std::numbers::pi * x);
 }
 
