@@ -93,6 +93,7 @@ bool can_be_simulated(const Problem& problem, const FitOptions& options, const M
 
 /// Why the likelihood does not know how far off it may be; empty where it does.
 Identifiability doubts(const MethodInput& input) {
+  constexpr double many = 0.1;
   Identifiability made;
   made.verdict = Verdict::weakly_identified;
   const auto [responses, features] = rows_left_over(input.problem);
@@ -110,6 +111,13 @@ Identifiability doubts(const MethodInput& input) {
     made.advice =
         "add the missing rows, try --method robot-robust, which may leave rows out, or give pairs (--known) or a key "
         "both tables share (--group)";
+  } else if (double(responses) > many * double(input.problem.responses())) {
+    made.reason = fmt::format(
+        "{} of {} responses have no partner; the law that they are given is made up, and with so many of them the "
+        "answer "
+        "may be off by more than chance",
+        responses, input.problem.responses());
+    made.advice = "add the missing rows of the features, or give pairs (--known) or a key both tables share (--group)";
   }
   return made;
 }

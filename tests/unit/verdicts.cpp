@@ -130,13 +130,18 @@ TEST(Verdict, features_without_a_response_are_left_out_by_the_likelihood) {
 TEST(Verdict, responses_without_features_are_left_out_by_the_likelihood) {
   Problem problem = told_apart(400, 0.1, 5);
   shuffle_features(problem, 5);
-  const Fit found = fitted(shortened(problem, 400, 300), Method::automatic, false);
-  EXPECT_EQ(found.chosen, Method::entropic);
-  EXPECT_EQ(found.identifiable.verdict, Verdict::identified) << found.identifiable.reason;
-  EXPECT_NEAR(found.parameters(1), 2, 0.05);
-  EXPECT_NEAR(found.parameters(2), -1, 0.2);
-  EXPECT_NEAR(found.noise_sd, 0.1, 0.04);
-  EXPECT_NEAR(found.matched_share, 0.75, 1e-6);
+  const Fit few = fitted(shortened(problem, 400, 370), Method::automatic, false);
+  EXPECT_EQ(few.chosen, Method::entropic);
+  EXPECT_EQ(few.identifiable.verdict, Verdict::identified) << few.identifiable.reason;
+  EXPECT_EQ(few.covariance.rows(), 3);
+  const Fit many = fitted(shortened(problem, 400, 300), Method::automatic, false);
+  EXPECT_EQ(many.identifiable.verdict, Verdict::weakly_identified);
+  EXPECT_NE(many.identifiable.reason.find("100 of 400 responses"), std::string::npos) << many.identifiable.reason;
+  EXPECT_EQ(many.covariance.size(), 0);
+  EXPECT_NEAR(many.parameters(1), 2, 0.05);
+  EXPECT_NEAR(many.parameters(2), -1, 0.2);
+  EXPECT_NEAR(many.noise_sd, 0.1, 0.04);
+  EXPECT_NEAR(many.matched_share, 0.75, 1e-6);
 }
 
 TEST(Verdict, unseen_features_beside_x_leave_a_doubt) {
