@@ -232,7 +232,7 @@ studies = {
     "coverage-groups": coverage(grouped),
     "coverage-shuffled": coverage(two_gammas()),
     "coverage-fewer-responses": coverage(two_gammas("responses", 0.3)),
-    "coverage-fewer-features": coverage(two_gammas("features", 0.3)),
+    "coverage-fewer-features": coverage(two_gammas("features", 0.08)),
     "reliability": reliability,
 }
 
