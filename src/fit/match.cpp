@@ -21,6 +21,14 @@ constexpr double negligible = 1e-9;
 // Groups of more rows take their probabilities from the plan.
 constexpr Index most_sampled = 1000;
 
+std::vector<Index> missing(const std::vector<char>& taken) {
+  std::vector<Index> rows;
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    if (taken[i] == 0) rows.push_back(Index(i));
+  }
+  return rows;
+}
+
 struct Matcher {
   Evaluator& evaluator;
   const Problem& problem;
@@ -117,9 +125,8 @@ struct Matcher {
       made.plan.bottomRows(m - n).rowwise() = left.transpose();
       std::vector<char> taken(std::size_t(m), 0);
       for (const Index j : partner) taken[std::size_t(j)] = 1;
-      for (Index j = 0; j < m; ++j) {
-        if (taken[std::size_t(j)] == 0) made.partner.push_back(j);
-      }
+      const std::vector<Index> left_over = missing(taken);
+      made.partner.insert(made.partner.end(), left_over.begin(), left_over.end());
     } else if (n > m) {
       made.plan.rightCols(n - m).colwise() = Vector((1 - plan.rowwise().sum().array()).max(hardly) / double(n - m));
       Index nobody = m;
@@ -149,14 +156,6 @@ struct Matcher {
 
 void sort_by_response(std::vector<Match>& pairs) {
   std::sort(pairs.begin(), pairs.end(), [](const Match& a, const Match& b) { return a.response_row < b.response_row; });
-}
-
-std::vector<Index> missing(const std::vector<char>& taken) {
-  std::vector<Index> rows;
-  for (std::size_t i = 0; i < taken.size(); ++i) {
-    if (taken[i] == 0) rows.push_back(Index(i));
-  }
-  return rows;
 }
 
 }  // namespace

@@ -114,8 +114,7 @@ Identifiability doubts(const MethodInput& input) {
   } else if (double(responses) > many * double(input.problem.responses())) {
     made.reason = fmt::format(
         "{} of {} responses have no partner; the law that they are given is made up, and with so many of them the "
-        "answer "
-        "may be off by more than chance",
+        "answer may be off by more than chance",
         responses, input.problem.responses());
     made.advice = "add the missing rows of the features, or give pairs (--known) or a key both tables share (--group)";
   }
