@@ -9,7 +9,7 @@
 #include "literal_paper.hpp"
 #include "measure.hpp"
 #include "transport/line_transport.hpp"
-#include "unshuffle/memory.hpp"
+#include "unshuffle/core/memory.hpp"
 #include "unshuffle/model/linear.hpp"
 #include "unshuffle/transport/solver.hpp"
 

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "measure.hpp"
-#include "unshuffle/data/simulate.hpp"
-#include "unshuffle/memory.hpp"
+#include "unshuffle/core/memory.hpp"
+#include "unshuffle/tables/simulate.hpp"
 #include "unshuffle/unshuffle.hpp"
 
 namespace {

@@ -15,12 +15,12 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "in_parallel.hpp"
-#include "inference/bootstrap.hpp"
-#include "inference/likelihood.hpp"
-#include "transport/gram.hpp"
-#include "unshuffle/data/simulate.hpp"
+#include "core/gram.hpp"
+#include "core/in_parallel.hpp"
+#include "likelihood/bootstrap.hpp"
+#include "likelihood/likelihood.hpp"
 #include "unshuffle/model/linear.hpp"
+#include "unshuffle/tables/simulate.hpp"
 
 namespace {
 
@@ -100,7 +100,7 @@ int main(int count, char** arguments) {
     w << 0, sample.coefficients;
     Matrix rows(problem.features(), 5);
     rows << Vector::Ones(problem.features()), problem.z;
-    const Matrix products = transport::gram(rows) / double(rows.rows());
+    const Matrix products = gram(rows) / double(rows.rows());
     const Matrix information = information_at_truth(problem, *bound, w);
     for (Unknown& unknown : unknowns) draw_excess(information, products, unknown);
   }

@@ -1,5 +1,5 @@
 // How fast CSV is read: a million rows of six numbers.
-#include "unshuffle/data/table.hpp"
+#include "unshuffle/tables/table.hpp"
 
 #include <benchmark/benchmark.h>
 

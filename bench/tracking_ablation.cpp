@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "fit/random.hpp"
-#include "unshuffle/data/output_file.hpp"
+#include "core/random.hpp"
+#include "unshuffle/core/output_file.hpp"
 #include "unshuffle/tracking/metrics.hpp"
 #include "unshuffle/tracking/train.hpp"
 

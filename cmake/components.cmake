@@ -6,7 +6,7 @@ set_property(CACHE UNSHUFFLE_TORCH UNSHUFFLE_OPENCV UNSHUFFLE_MPI PROPERTY STRIN
 
 set(UNSHUFFLE_MODULES_DIR ${CMAKE_INSTALL_LIBDIR}/unshuffle)
 file(RELATIVE_PATH UNSHUFFLE_MODULES_FROM_PROGRAM ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_PREFIX}/${UNSHUFFLE_MODULES_DIR})
-set_source_files_properties(src/component.cpp PROPERTIES COMPILE_DEFINITIONS
+set_source_files_properties(${PROJECT_SOURCE_DIR}/src/core/component.cpp TARGET_DIRECTORY unshuffle_room_core PROPERTIES COMPILE_DEFINITIONS
   "UNSHUFFLE_MODULES_FROM_PROGRAM=\"${UNSHUFFLE_MODULES_FROM_PROGRAM}\";UNSHUFFLE_MODULES=\"${CMAKE_INSTALL_PREFIX}/${UNSHUFFLE_MODULES_DIR}\"")
 
 # Says what was decided; stops when what was asked for is not there.
@@ -25,7 +25,7 @@ function(unshuffle_component name folder)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${folder}/*.cpp)
   add_library(unshuffle_${name}_objects OBJECT ${sources})
   target_include_directories(unshuffle_${name}_objects PRIVATE ${PROJECT_SOURCE_DIR}/src)
-  target_link_libraries(unshuffle_${name}_objects PUBLIC unshuffle fmt::fmt ${ARGN} PRIVATE unshuffle_flags)
+  target_link_libraries(unshuffle_${name}_objects PUBLIC unshuffle_everything fmt::fmt ${ARGN} PRIVATE unshuffle_flags)
   add_library(unshuffle_${name} MODULE)
   target_link_libraries(unshuffle_${name} PRIVATE unshuffle_${name}_objects unshuffle_flags)
   set_target_properties(unshuffle_${name} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})

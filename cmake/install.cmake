@@ -1,5 +1,5 @@
 # cmake --install: library, public headers, the program, find_package(unshuffle) and pkg-config.
-install(TARGETS unshuffle EXPORT unshuffle_targets
+install(TARGETS unshuffle unshuffle_common unshuffle_cytometry unshuffle_tracking unshuffle_pixels EXPORT unshuffle_targets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(UNSHUFFLE_BUILD_APP)

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string>
 
-#include "fit/finished.hpp"
-#include "methods/each_start.hpp"
+#include "core/checkpoint.hpp"
+#include "estimators/each_start.hpp"
 #include "refusal.hpp"
 #include "unshuffle/version.hpp"
 

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string>
 
-#include "unshuffle/data/table.hpp"
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
+#include "unshuffle/tables/table.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace unshuffle;

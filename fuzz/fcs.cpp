@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <string_view>
 
+#include "unshuffle/core/error.hpp"
 #include "unshuffle/cytometry/compensation.hpp"
 #include "unshuffle/cytometry/event_table.hpp"
 #include "unshuffle/cytometry/fcs.hpp"
-#include "unshuffle/error.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace unshuffle;

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string>
 
+#include "unshuffle/core/error.hpp"
 #include "unshuffle/cytometry/gating.hpp"
-#include "unshuffle/error.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace unshuffle;

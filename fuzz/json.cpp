@@ -4,7 +4,7 @@
 #include <string>
 
 #include "refusal.hpp"
-#include "unshuffle/fit/predict.hpp"
+#include "unshuffle/fitted/predict.hpp"
 #include "unshuffle/report/saved.hpp"
 #include "unshuffle/tracking/model_file.hpp"
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "refusal.hpp"
-#include "unshuffle/data/npy.hpp"
+#include "unshuffle/tables/npy.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string bytes(reinterpret_cast<const char*>(data), size);

@@ -1,7 +1,7 @@
 // Reading foreign bytes may end in BadData and in nothing else that is thrown.
 #pragma once
 
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
 
 template <class Read>
 void read_or_refuse(const Read& read) {

@@ -13,8 +13,8 @@
 #include "options.hpp"
 #include "progress.hpp"
 #include "search.hpp"
-#include "unshuffle/data/output_file.hpp"
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
+#include "unshuffle/core/output_file.hpp"
 #include "unshuffle/model/registry.hpp"
 #include "unshuffle/report/json.hpp"
 

@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "unshuffle/fit/fit.hpp"
+#include "unshuffle/fitted/fit.hpp"
 
 namespace unshuffle::app {
 

@@ -13,8 +13,8 @@
 #include <exception>
 #include <new>
 
-#include "unshuffle/data/output_file.hpp"
-#include "unshuffle/memory.hpp"
+#include "unshuffle/core/memory.hpp"
+#include "unshuffle/core/output_file.hpp"
 
 namespace unshuffle::app {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "commands.hpp"
 #include "options.hpp"
-#include "unshuffle/data/output_file.hpp"
-#include "unshuffle/data/table.hpp"
+#include "unshuffle/core/output_file.hpp"
+#include "unshuffle/tables/table.hpp"
 #include "unshuffle/tracking/evaluation.hpp"
 
 namespace unshuffle::app {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
 
 namespace unshuffle::app {
 namespace {

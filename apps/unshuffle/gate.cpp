@@ -5,9 +5,9 @@
 #include <memory>
 
 #include "commands.hpp"
+#include "unshuffle/core/output_file.hpp"
 #include "unshuffle/cytometry/gating.hpp"
-#include "unshuffle/data/output_file.hpp"
-#include "unshuffle/data/table.hpp"
+#include "unshuffle/tables/table.hpp"
 
 namespace unshuffle::app {
 namespace {

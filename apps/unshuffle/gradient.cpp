@@ -8,7 +8,7 @@
 
 #include "commands.hpp"
 #include "options.hpp"
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
 #include "unshuffle/model/registry.hpp"
 #include "unshuffle/report/json.hpp"
 

@@ -8,10 +8,10 @@
 
 #include "commands.hpp"
 #include "shell.hpp"
-#include "unshuffle/component.hpp"
+#include "unshuffle/core/component.hpp"
 #include "unshuffle/cytometry/compensation.hpp"
 #include "unshuffle/cytometry/fcs.hpp"
-#include "unshuffle/fit/methods.hpp"
+#include "unshuffle/estimators/methods.hpp"
 #include "unshuffle/version.hpp"
 
 namespace unshuffle::app {

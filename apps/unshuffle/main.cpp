@@ -10,8 +10,8 @@
 
 #include "commands.hpp"
 #include "ends.hpp"
-#include "unshuffle/error.hpp"
-#include "unshuffle/memory.hpp"
+#include "unshuffle/core/error.hpp"
+#include "unshuffle/core/memory.hpp"
 #include "unshuffle/version.hpp"
 
 namespace {
@@ -35,7 +35,8 @@ int run(int argc, char** argv) {
   root.require_subcommand(1);
   root.set_version_flag("--version", unshuffle::version, "Print the version and leave.");
   root.footer(
-      "Exit codes: 0 success; 1 finished but not converged or not identifiable (the result is still written); 2 bad usage;\n"
+      "Exit codes: 0 success; 1 finished but not converged or not identifiable (the result is still written); 2 bad "
+      "usage;\n"
       "3 bad data; 4 out of memory or files failed; 130, 143 ended by SIGINT or SIGTERM.\n\n"
       "A first run:\n"
       "  unshuffle simulate sensing --out sample\n"

@@ -6,8 +6,8 @@
 #include "commands.hpp"
 #include "options.hpp"
 #include "pairs.hpp"
-#include "unshuffle/data/output_file.hpp"
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
+#include "unshuffle/core/output_file.hpp"
 #include "unshuffle/report/saved.hpp"
 
 namespace unshuffle::app {

@@ -9,8 +9,8 @@
 #include <cstdio>
 #include <set>
 
-#include "unshuffle/data/output_file.hpp"
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
+#include "unshuffle/core/output_file.hpp"
 #include "unshuffle/report/json.hpp"
 
 namespace unshuffle::app {

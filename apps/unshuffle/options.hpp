@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "event_options.hpp"
-#include "unshuffle/data/tables_to_problem.hpp"
-#include "unshuffle/fit/feasible.hpp"
-#include "unshuffle/fit/fit.hpp"
+#include "unshuffle/fitted/fit.hpp"
+#include "unshuffle/objective/feasible.hpp"
+#include "unshuffle/tables/tables_to_problem.hpp"
 
 namespace unshuffle::app {
 

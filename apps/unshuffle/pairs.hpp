@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "unshuffle/data/table.hpp"
-#include "unshuffle/fit/match.hpp"
+#include "unshuffle/links/match.hpp"
+#include "unshuffle/tables/table.hpp"
 
 namespace unshuffle::app {
 

@@ -5,11 +5,11 @@
 
 #include "commands.hpp"
 #include "event_options.hpp"
-#include "unshuffle/data/output_file.hpp"
-#include "unshuffle/data/table.hpp"
-#include "unshuffle/error.hpp"
-#include "unshuffle/fit/predict.hpp"
+#include "unshuffle/core/error.hpp"
+#include "unshuffle/core/output_file.hpp"
+#include "unshuffle/fitted/predict.hpp"
 #include "unshuffle/report/saved.hpp"
+#include "unshuffle/tables/table.hpp"
 
 namespace unshuffle::app {
 namespace {

@@ -11,9 +11,9 @@
 #include "options.hpp"
 #include "progress.hpp"
 #include "reproduce/pages.hpp"
-#include "unshuffle/data/output_file.hpp"
-#include "unshuffle/data/table.hpp"
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
+#include "unshuffle/core/output_file.hpp"
+#include "unshuffle/tables/table.hpp"
 
 namespace unshuffle::app {
 namespace {

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "unshuffle/data/table.hpp"
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
 #include "unshuffle/report/json.hpp"
+#include "unshuffle/tables/table.hpp"
 
 namespace unshuffle::app {
 namespace {

@@ -9,9 +9,9 @@
 #include "commands.hpp"
 #include "event_options.hpp"
 #include "options.hpp"
+#include "unshuffle/core/error.hpp"
 #include "unshuffle/cytometry/simulate.hpp"
-#include "unshuffle/data/simulate.hpp"
-#include "unshuffle/error.hpp"
+#include "unshuffle/tables/simulate.hpp"
 
 namespace unshuffle::app {
 namespace {

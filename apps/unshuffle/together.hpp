@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <new>
 
-#include "unshuffle/error.hpp"
-#include "unshuffle/team.hpp"
+#include "unshuffle/core/error.hpp"
+#include "unshuffle/core/team.hpp"
 
 namespace unshuffle::app {
 

@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
 
 namespace unshuffle::app {
 

@@ -5,11 +5,11 @@
 #include <chrono>
 #include <filesystem>
 
-#include "fit/peak_memory.hpp"
+#include "core/peak_memory.hpp"
 #include "progress.hpp"
-#include "unshuffle/data/output_file.hpp"
-#include "unshuffle/data/table.hpp"
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
+#include "unshuffle/core/output_file.hpp"
+#include "unshuffle/tables/table.hpp"
 #include "unshuffle/tracking/model_file.hpp"
 
 namespace unshuffle::app {

@@ -11,9 +11,9 @@
 #include "progress.hpp"
 #include "tracker_options.hpp"
 #include "train_siamese.hpp"
-#include "unshuffle/data/output_file.hpp"
-#include "unshuffle/data/table.hpp"
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
+#include "unshuffle/core/output_file.hpp"
+#include "unshuffle/tables/table.hpp"
 #include "unshuffle/tracking/model_file.hpp"
 
 namespace unshuffle::app {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "unshuffle/types.hpp"
+#include "unshuffle/core/types.hpp"
 
 namespace unshuffle::python {
 

@@ -7,9 +7,9 @@
 
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "unshuffle/core/error.hpp"
 #include "unshuffle/cytometry/event_table.hpp"
-#include "unshuffle/data/simulate.hpp"
-#include "unshuffle/error.hpp"
+#include "unshuffle/tables/simulate.hpp"
 
 namespace unshuffle::python {
 

@@ -1,5 +1,5 @@
 #include "bindings.hpp"
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
 #include "unshuffle/version.hpp"
 
 namespace nb = nanobind;

@@ -7,8 +7,8 @@
 #include <array>
 #include <vector>
 
-#include "unshuffle/error.hpp"
-#include "unshuffle/fit/methods.hpp"
+#include "unshuffle/core/error.hpp"
+#include "unshuffle/estimators/methods.hpp"
 #include "unshuffle/report/json.hpp"
 
 namespace nb = nanobind;

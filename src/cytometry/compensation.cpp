@@ -5,7 +5,7 @@
 #include <Eigen/QR>
 
 #include "cytometry/fcs_text.hpp"
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
 
 namespace unshuffle::cytometry {
 namespace {

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "unshuffle/core/error.hpp"
 #include "unshuffle/cytometry/compensation.hpp"
 #include "unshuffle/cytometry/gating.hpp"
 #include "unshuffle/cytometry/transform.hpp"
-#include "unshuffle/data/npy.hpp"
-#include "unshuffle/error.hpp"
+#include "unshuffle/tables/npy.hpp"
 
 namespace unshuffle::cytometry {
 namespace {

@@ -7,7 +7,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
 
 namespace unshuffle::cytometry {
 namespace {

@@ -3,9 +3,9 @@
 #include <bit>
 #include <cstdint>
 
+#include "unshuffle/core/error.hpp"
 #include "unshuffle/cytometry/fcs.hpp"
-#include "unshuffle/data/table.hpp"
-#include "unshuffle/error.hpp"
+#include "unshuffle/tables/table.hpp"
 
 namespace unshuffle::cytometry {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
 
 namespace unshuffle::cytometry {
 namespace {

@@ -8,9 +8,9 @@
 #include <string_view>
 
 #include "cytometry/fcs_text.hpp"
+#include "unshuffle/core/error.hpp"
 #include "unshuffle/cytometry/gating.hpp"
-#include "unshuffle/data/table.hpp"
-#include "unshuffle/error.hpp"
+#include "unshuffle/tables/table.hpp"
 
 namespace unshuffle::cytometry {
 namespace {

@@ -9,12 +9,12 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "fit/random.hpp"
+#include "core/random.hpp"
+#include "unshuffle/core/error.hpp"
+#include "unshuffle/core/output_file.hpp"
 #include "unshuffle/cytometry/event_table.hpp"
 #include "unshuffle/cytometry/fcs.hpp"
 #include "unshuffle/cytometry/gating.hpp"
-#include "unshuffle/data/output_file.hpp"
-#include "unshuffle/error.hpp"
 #include "unshuffle/version.hpp"
 
 namespace unshuffle::cytometry {

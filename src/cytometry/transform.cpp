@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cytometry/fcs_text.hpp"
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
 
 namespace unshuffle::cytometry {
 namespace {

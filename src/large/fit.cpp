@@ -8,16 +8,16 @@
 #include <cmath>
 #include <limits>
 
-#include "fit/descent.hpp"
-#include "fit/options.hpp"
-#include "fit/peak_memory.hpp"
-#include "inference/balanced_inverse.hpp"
-#include "inference/kernel_density.hpp"
-#include "inference/mixture.hpp"
+#include "core/balanced_inverse.hpp"
+#include "core/peak_memory.hpp"
+#include "estimators/descent.hpp"
+#include "estimators/method.hpp"
+#include "estimators/options.hpp"
 #include "large/objective.hpp"
-#include "methods/method.hpp"
-#include "unshuffle/error.hpp"
-#include "unshuffle/fit/methods.hpp"
+#include "likelihood/kernel_density.hpp"
+#include "likelihood/mixture.hpp"
+#include "unshuffle/core/error.hpp"
+#include "unshuffle/estimators/methods.hpp"
 
 namespace unshuffle::large {
 namespace {

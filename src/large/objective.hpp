@@ -3,7 +3,7 @@
 
 #include "large/shared_passes.hpp"
 #include "transport/line_solver.hpp"
-#include "unshuffle/gradient/evaluator.hpp"
+#include "unshuffle/objective/evaluator.hpp"
 
 namespace unshuffle::large {
 

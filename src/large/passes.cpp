@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "in_parallel.hpp"
-#include "transport/gram.hpp"
-#include "unshuffle/error.hpp"
+#include "core/gram.hpp"
+#include "core/in_parallel.hpp"
+#include "unshuffle/core/error.hpp"
 
 namespace unshuffle::large {
 
@@ -109,7 +109,7 @@ Derivatives Passes::differentiate(Side side, const Vector& w, const CellGrid& gr
     sum_.pull_back_part(side, here.rows, w, cotangent, own.gradient);
     if (!with_hessian) return;
     const Matrix jacobian = sign / total * sum_.jacobian_part(side, here.rows, w);
-    own.hessian += transport::weighted_gram(jacobian, total * grid.interpolate(functions.slope, here.position));
+    own.hessian += weighted_gram(jacobian, total * grid.interpolate(functions.slope, here.position));
     sum_.add_curvature_part(side, here.rows, w, cotangent, own.hessian);
     grid.add_moments(here.position, jacobian, own.moments);
   });

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "inference/kernel_density.hpp"
-#include "inference/mixture_sums.hpp"
+#include "likelihood/kernel_density.hpp"
+#include "likelihood/mixture_sums.hpp"
 #include "transport/cell_grid.hpp"
 #include "unshuffle/large/pieces.hpp"
 #include "unshuffle/model/model.hpp"

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
 
 namespace unshuffle::large {
 

@@ -1,9 +1,9 @@
 // Passes over the rows of all processes. The leader calls them; the others serve() until it is done.
 #pragma once
 
+#include "core/message.hpp"
 #include "large/passes.hpp"
-#include "message.hpp"
-#include "unshuffle/team.hpp"
+#include "unshuffle/core/team.hpp"
 
 namespace unshuffle::large {
 

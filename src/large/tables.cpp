@@ -12,9 +12,9 @@
 #include <numeric>
 #include <utility>
 
-#include "in_parallel.hpp"
-#include "unshuffle/data/table.hpp"
-#include "unshuffle/error.hpp"
+#include "core/in_parallel.hpp"
+#include "unshuffle/core/error.hpp"
+#include "unshuffle/tables/table.hpp"
 
 namespace unshuffle::large {
 namespace {

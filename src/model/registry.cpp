@@ -5,7 +5,7 @@
 #include <charconv>
 #include <string_view>
 
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
 #include "unshuffle/model/linear.hpp"
 #include "unshuffle/model/sine.hpp"
 #include "unshuffle/model/spline.hpp"

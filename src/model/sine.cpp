@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
 #include "unshuffle/model/linear.hpp"
 
 namespace unshuffle {

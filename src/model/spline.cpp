@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
 
 namespace unshuffle {
 

@@ -1,8 +1,8 @@
 // What the optional components offer, loaded when first asked for.
-#include "unshuffle/component.hpp"
-#include "unshuffle/data/table.hpp"
+#include "unshuffle/core/component.hpp"
 #include "unshuffle/pixels/picture_files.hpp"
 #include "unshuffle/pixels/siamese.hpp"
+#include "unshuffle/tables/table.hpp"
 
 namespace unshuffle::pixels {
 

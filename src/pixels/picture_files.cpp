@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
 
 namespace unshuffle::pixels {
 

@@ -11,8 +11,8 @@
 #include <optional>
 
 #include "tracking/require.hpp"
-#include "unshuffle/data/table.hpp"
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
+#include "unshuffle/tables/table.hpp"
 
 namespace unshuffle::pixels {
 

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
 #include "unshuffle/version.hpp"
 
 namespace unshuffle {

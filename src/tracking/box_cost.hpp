@@ -4,8 +4,8 @@
 #include <Eigen/Core>
 #include <vector>
 
+#include "unshuffle/core/types.hpp"
 #include "unshuffle/tracking/motion.hpp"
-#include "unshuffle/types.hpp"
 
 namespace unshuffle::tracking {
 

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <map>
 
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
 
 namespace unshuffle::tracking {
 namespace {

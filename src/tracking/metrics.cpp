@@ -9,7 +9,7 @@
 #include <unordered_map>
 
 #include "tracking/pairing.hpp"
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
 
 namespace unshuffle::tracking {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "fit/random.hpp"
-#include "unshuffle/error.hpp"
+#include "core/random.hpp"
+#include "unshuffle/core/error.hpp"
 
 namespace unshuffle::tracking {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "unshuffle/fit/assignment.hpp"
+#include "unshuffle/links/assignment.hpp"
 
 namespace unshuffle::tracking {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "unshuffle/types.hpp"
+#include "unshuffle/core/types.hpp"
 
 namespace unshuffle::tracking {
 

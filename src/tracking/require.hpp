@@ -6,7 +6,7 @@
 #include <cmath>
 #include <string_view>
 
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
 #include "unshuffle/tracking/tracker.hpp"
 
 namespace unshuffle::tracking {

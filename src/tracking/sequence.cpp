@@ -12,8 +12,8 @@
 #include <map>
 #include <string_view>
 
-#include "unshuffle/data/table.hpp"
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
+#include "unshuffle/tables/table.hpp"
 
 namespace unshuffle::tracking {
 namespace {

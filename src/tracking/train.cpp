@@ -5,7 +5,7 @@
 #include <limits>
 #include <numeric>
 
-#include "fit/random.hpp"
+#include "core/random.hpp"
 #include "tracking/box_cost.hpp"
 #include "tracking/require.hpp"
 #include "tracking/transport_loss.hpp"

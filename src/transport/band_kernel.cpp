@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "transport/lapack.hpp"
+#include "core/lapack.hpp"
 
 namespace unshuffle::transport {
 

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "transport/chebyshev.hpp"
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
 
 namespace unshuffle::transport {
 

@@ -1,7 +1,7 @@
 // S x = b for a symmetric S that is known by its products only.
 #pragma once
 
-#include "unshuffle/types.hpp"
+#include "unshuffle/core/types.hpp"
 
 namespace unshuffle::transport {
 

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <vector>
 
-#include "of_all.hpp"
+#include "core/lapack.hpp"
+#include "core/of_all.hpp"
 #include "transport/conjugate_gradients.hpp"
-#include "transport/lapack.hpp"
 
 namespace unshuffle::transport {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "transport/side.hpp"
 #include "transport/sparse_schur.hpp"
-#include "unshuffle/team.hpp"
+#include "unshuffle/core/team.hpp"
 
 namespace unshuffle::transport {
 

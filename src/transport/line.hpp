@@ -9,7 +9,7 @@
 
 #include <vector>
 
-#include "unshuffle/types.hpp"
+#include "unshuffle/core/types.hpp"
 
 namespace unshuffle::transport {
 

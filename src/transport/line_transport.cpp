@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "transport/gram.hpp"
+#include "core/gram.hpp"
 
 namespace unshuffle::transport {
 namespace {

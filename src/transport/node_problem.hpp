@@ -9,7 +9,7 @@
 #include "transport/band_kernel.hpp"
 #include "transport/compress.hpp"
 #include "transport/dual.hpp"
-#include "unshuffle/types.hpp"
+#include "unshuffle/core/types.hpp"
 
 namespace unshuffle::transport {
 

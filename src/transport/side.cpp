@@ -8,7 +8,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
 
 namespace unshuffle::transport {
 namespace {

@@ -4,11 +4,11 @@
 
 #include <optional>
 
-#include "of_all.hpp"
+#include "core/lapack.hpp"
+#include "core/of_all.hpp"
 #include "transport/dense_kernel.hpp"
 #include "transport/dual.hpp"
-#include "transport/lapack.hpp"
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
 
 namespace unshuffle::transport {
 namespace {

@@ -1,6 +1,6 @@
 #include "transport/sparse_schur.hpp"
 
-#include "of_all.hpp"
+#include "core/of_all.hpp"
 
 namespace unshuffle::transport {
 namespace {

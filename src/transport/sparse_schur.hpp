@@ -8,7 +8,7 @@
 
 #include <Eigen/SparseCholesky>
 
-#include "unshuffle/team.hpp"
+#include "unshuffle/core/team.hpp"
 
 namespace unshuffle::transport {
 

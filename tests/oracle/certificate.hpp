@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "unshuffle/core/types.hpp"
 #include "unshuffle/transport/marginal.hpp"
-#include "unshuffle/types.hpp"
 
 namespace unshuffle::transport::testing {
 

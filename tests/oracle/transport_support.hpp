@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "unshuffle/core/types.hpp"
 #include "unshuffle/transport/marginal.hpp"
-#include "unshuffle/types.hpp"
 
 namespace unshuffle::transport::testing {
 

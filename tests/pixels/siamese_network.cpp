@@ -11,8 +11,8 @@
 #include "pixels/torch/state_file.hpp"
 #include "support/complaint.hpp"
 #include "tracking/transport_loss.hpp"
-#include "unshuffle/data/table.hpp"
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
+#include "unshuffle/tables/table.hpp"
 
 extern "C" unshuffle::pixels::SiameseNetwork* unshuffle_make_network(const unshuffle::pixels::SiameseShape& shape);
 extern "C" unshuffle::pixels::SiameseNetwork* unshuffle_load_network(const std::string& content,

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "oracle/transport_support.hpp"
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
 #include "unshuffle/transport/solver.hpp"
 
 namespace unshuffle::transport {

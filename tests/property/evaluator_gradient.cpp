@@ -6,11 +6,11 @@
 #include <memory>
 
 #include "oracle/transport_support.hpp"
-#include "unshuffle/gradient/evaluator.hpp"
 #include "unshuffle/model/function.hpp"
 #include "unshuffle/model/linear.hpp"
 #include "unshuffle/model/sine.hpp"
 #include "unshuffle/model/spline.hpp"
+#include "unshuffle/objective/evaluator.hpp"
 
 namespace unshuffle {
 namespace {

@@ -90,8 +90,8 @@ TEST(LineCompression, AgreesWithTheUncompressedSolveInObjectiveAndGradientOverHa
     Draw draw(30000 + static_cast<std::uint64_t>(number));
     const LineCase one = random_case(draw, number);
     SCOPED_TRACE(one.name);
-    // Mass that is off by the tolerance may lie between clusters, where it costs a thousand times more than the rest; so
-    // it is as small as rounding lets it be.
+    // Mass that is off by the tolerance may lie between clusters, where it costs a thousand times more than the rest;
+    // so it is as small as rounding lets it be.
     const double tolerance = std::max(1e-11, 5e-17 * largest_cost(one.t, one.s) / one.epsilon);
     auto make = [&](bool compress) {
       return LineTransport(

@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
 
 namespace unshuffle {
 

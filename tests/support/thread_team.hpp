@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "unshuffle/team.hpp"
+#include "unshuffle/core/team.hpp"
 
 namespace unshuffle {
 

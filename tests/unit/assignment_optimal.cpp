@@ -8,7 +8,7 @@
 #include <random>
 #include <set>
 
-#include "unshuffle/fit/assignment.hpp"
+#include "unshuffle/links/assignment.hpp"
 
 namespace unshuffle {
 namespace {

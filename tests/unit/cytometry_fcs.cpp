@@ -9,10 +9,10 @@
 
 #include "support/complaint.hpp"
 #include "support/fcs_builder.hpp"
+#include "unshuffle/core/error.hpp"
 #include "unshuffle/cytometry/compensation.hpp"
 #include "unshuffle/cytometry/event_table.hpp"
 #include "unshuffle/cytometry/fcs.hpp"
-#include "unshuffle/error.hpp"
 
 namespace unshuffle::cytometry {
 namespace {

@@ -7,8 +7,8 @@
 #include <fstream>
 
 #include "support/complaint.hpp"
+#include "unshuffle/core/error.hpp"
 #include "unshuffle/cytometry/gating.hpp"
-#include "unshuffle/error.hpp"
 
 namespace unshuffle::cytometry {
 namespace {

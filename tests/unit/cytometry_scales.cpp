@@ -5,8 +5,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "unshuffle/core/error.hpp"
 #include "unshuffle/cytometry/transform.hpp"
-#include "unshuffle/error.hpp"
 
 namespace unshuffle::cytometry {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
 
 namespace unshuffle::cytometry {
 namespace {

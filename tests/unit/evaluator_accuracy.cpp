@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "oracle/transport_support.hpp"
-#include "unshuffle/gradient/evaluator.hpp"
 #include "unshuffle/model/linear.hpp"
+#include "unshuffle/objective/evaluator.hpp"
 
 namespace unshuffle {
 namespace {

@@ -6,8 +6,8 @@
 #include <numeric>
 #include <random>
 
-#include "unshuffle/fit/fit.hpp"
-#include "unshuffle/fit/match.hpp"
+#include "unshuffle/fitted/fit.hpp"
+#include "unshuffle/links/match.hpp"
 #include "unshuffle/model/function.hpp"
 #include "unshuffle/model/linear.hpp"
 #include "unshuffle/model/sine.hpp"

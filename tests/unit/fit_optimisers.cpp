@@ -4,7 +4,7 @@
 #include <cmath>
 #include <random>
 
-#include "fit/optimiser.hpp"
+#include "optimise/optimiser.hpp"
 
 namespace unshuffle {
 namespace {

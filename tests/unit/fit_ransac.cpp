@@ -6,8 +6,8 @@
 #include <numeric>
 #include <random>
 
-#include "fit/linked.hpp"
-#include "fit/ransac.hpp"
+#include "links/linked.hpp"
+#include "starts/ransac.hpp"
 #include "unshuffle/model/linear.hpp"
 #include "unshuffle/model/sine.hpp"
 

@@ -7,12 +7,12 @@
 #include <limits>
 #include <random>
 
-#include "fit/batch.hpp"
-#include "fit/descent.hpp"
-#include "fit/joint_moments.hpp"
-#include "fit/random.hpp"
-#include "fit/starts.hpp"
-#include "unshuffle/error.hpp"
+#include "core/random.hpp"
+#include "estimators/descent.hpp"
+#include "objective/batch.hpp"
+#include "starts/joint_moments.hpp"
+#include "starts/starts.hpp"
+#include "unshuffle/core/error.hpp"
 #include "unshuffle/model/linear.hpp"
 #include "unshuffle/model/sine.hpp"
 

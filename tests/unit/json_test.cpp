@@ -6,7 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
 
 namespace unshuffle {
 namespace {

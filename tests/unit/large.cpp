@@ -4,14 +4,14 @@
 #include <filesystem>
 #include <fstream>
 
-#include "fit/random.hpp"
+#include "core/random.hpp"
 #include "large/objective.hpp"
 #include "support/complaint.hpp"
 #include "support/thread_team.hpp"
-#include "unshuffle/data/simulate.hpp"
 #include "unshuffle/large/fit.hpp"
 #include "unshuffle/model/linear.hpp"
 #include "unshuffle/model/registry.hpp"
+#include "unshuffle/tables/simulate.hpp"
 
 namespace unshuffle::large {
 namespace {

@@ -7,19 +7,19 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "fit/alignment.hpp"
-#include "fit/random.hpp"
-#include "methods/huber.hpp"
-#include "methods/swap_chain.hpp"
-#include "methods/unlinked.hpp"
-#include "unshuffle/data/simulate.hpp"
-#include "unshuffle/error.hpp"
-#include "unshuffle/fit/fit.hpp"
-#include "unshuffle/fit/match.hpp"
-#include "unshuffle/fit/methods.hpp"
-#include "unshuffle/gradient/unrolled.hpp"
+#include "core/random.hpp"
+#include "estimators/huber.hpp"
+#include "estimators/swap_chain.hpp"
+#include "estimators/unlinked.hpp"
+#include "starts/alignment.hpp"
+#include "unshuffle/core/error.hpp"
+#include "unshuffle/estimators/methods.hpp"
+#include "unshuffle/fitted/fit.hpp"
+#include "unshuffle/links/match.hpp"
 #include "unshuffle/model/linear.hpp"
 #include "unshuffle/model/sine.hpp"
+#include "unshuffle/objective/unrolled.hpp"
+#include "unshuffle/tables/simulate.hpp"
 #include "unshuffle/transport/solver.hpp"
 
 namespace unshuffle {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <random>
 
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
 #include "unshuffle/model/linear.hpp"
 #include "unshuffle/model/registry.hpp"
 #include "unshuffle/model/sine.hpp"

@@ -1,4 +1,4 @@
-#include "unshuffle/data/npy.hpp"
+#include "unshuffle/tables/npy.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
 
 namespace unshuffle {
 namespace {

@@ -1,12 +1,12 @@
-#include "unshuffle/data/output_file.hpp"
+#include "unshuffle/core/output_file.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <filesystem>
 
-#include "unshuffle/data/table.hpp"
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
+#include "unshuffle/tables/table.hpp"
 
 namespace unshuffle {
 namespace {

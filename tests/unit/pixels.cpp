@@ -6,8 +6,8 @@
 #include <fstream>
 
 #include "support/complaint.hpp"
-#include "unshuffle/component.hpp"
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/component.hpp"
+#include "unshuffle/core/error.hpp"
 #include "unshuffle/pixels/siamese.hpp"
 
 namespace unshuffle::pixels {

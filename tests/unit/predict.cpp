@@ -1,15 +1,15 @@
 // Predictions with standard errors: against differences of the model, and against new draws of the parameters.
-#include "unshuffle/fit/predict.hpp"
+#include "unshuffle/fitted/predict.hpp"
 
 #include <gtest/gtest.h>
 
 #include <Eigen/Cholesky>
 #include <cmath>
 
-#include "fit/random.hpp"
-#include "unshuffle/data/problem.hpp"
-#include "unshuffle/fit/fit.hpp"
+#include "core/random.hpp"
+#include "unshuffle/fitted/fit.hpp"
 #include "unshuffle/model/registry.hpp"
+#include "unshuffle/tables/problem.hpp"
 
 namespace unshuffle {
 namespace {

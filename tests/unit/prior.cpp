@@ -6,15 +6,15 @@
 #include <numeric>
 #include <utility>
 
-#include "fit/batch.hpp"
-#include "fit/starts.hpp"
-#include "inference/likelihood.hpp"
-#include "unshuffle/error.hpp"
-#include "unshuffle/fit/fit.hpp"
-#include "unshuffle/fit/match.hpp"
-#include "unshuffle/fit/methods.hpp"
-#include "unshuffle/gradient/evaluator.hpp"
+#include "likelihood/likelihood.hpp"
+#include "objective/batch.hpp"
+#include "starts/starts.hpp"
+#include "unshuffle/core/error.hpp"
+#include "unshuffle/estimators/methods.hpp"
+#include "unshuffle/fitted/fit.hpp"
+#include "unshuffle/links/match.hpp"
 #include "unshuffle/model/linear.hpp"
+#include "unshuffle/objective/evaluator.hpp"
 #include "unshuffle/transport/solver.hpp"
 
 namespace unshuffle {

@@ -1,4 +1,4 @@
-#include "unshuffle/data/problem.hpp"
+#include "unshuffle/tables/problem.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,9 +6,9 @@
 #include <functional>
 
 #include "support/complaint.hpp"
-#include "unshuffle/error.hpp"
-#include "unshuffle/fit/feasible.hpp"
+#include "unshuffle/core/error.hpp"
 #include "unshuffle/model/linear.hpp"
+#include "unshuffle/objective/feasible.hpp"
 
 namespace unshuffle {
 namespace {

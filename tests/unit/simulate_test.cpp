@@ -1,4 +1,4 @@
-#include "unshuffle/data/simulate.hpp"
+#include "unshuffle/tables/simulate.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <set>
 
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
 
 namespace unshuffle {
 namespace {

@@ -1,4 +1,4 @@
-#include "unshuffle/data/table.hpp"
+#include "unshuffle/tables/table.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "support/complaint.hpp"
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
 
 namespace unshuffle {
 namespace {

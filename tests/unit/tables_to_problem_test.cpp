@@ -1,8 +1,8 @@
-#include "unshuffle/data/tables_to_problem.hpp"
+#include "unshuffle/tables/tables_to_problem.hpp"
 
 #include <gtest/gtest.h>
 
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
 
 namespace unshuffle {
 namespace {

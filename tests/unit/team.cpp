@@ -1,16 +1,16 @@
 // Processes that share the starts, the groups or the plan of one fit give what one of them alone gives.
 #include <gtest/gtest.h>
 
-#include "fit/finished.hpp"
-#include "fit/random.hpp"
-#include "gradient/owners.hpp"
+#include "core/checkpoint.hpp"
+#include "core/random.hpp"
+#include "objective/owners.hpp"
 #include "support/complaint.hpp"
 #include "support/thread_team.hpp"
-#include "unshuffle/data/simulate.hpp"
-#include "unshuffle/error.hpp"
-#include "unshuffle/fit/fit.hpp"
+#include "unshuffle/core/error.hpp"
+#include "unshuffle/fitted/fit.hpp"
 #include "unshuffle/model/function.hpp"
 #include "unshuffle/model/linear.hpp"
+#include "unshuffle/tables/simulate.hpp"
 #include "unshuffle/transport/solver.hpp"
 
 namespace unshuffle {

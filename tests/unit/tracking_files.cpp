@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
 #include "unshuffle/tracking/model_file.hpp"
 #include "unshuffle/tracking/sequence.hpp"
 

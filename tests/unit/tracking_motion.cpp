@@ -6,7 +6,7 @@
 #include <random>
 
 #include "tracking/box_cost.hpp"
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
 #include "unshuffle/tracking/model_file.hpp"
 #include "unshuffle/tracking/train.hpp"
 

@@ -9,7 +9,7 @@
 #include <random>
 
 #include "tracking/pairing.hpp"
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
 #include "unshuffle/tracking/metrics.hpp"
 #include "unshuffle/tracking/sort.hpp"
 

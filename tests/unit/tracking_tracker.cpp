@@ -4,7 +4,7 @@
 #include <cmath>
 #include <set>
 
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
 #include "unshuffle/tracking/tracker.hpp"
 
 namespace unshuffle::tracking {

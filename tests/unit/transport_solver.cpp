@@ -3,9 +3,9 @@
 
 #include <limits>
 
-#include "fit/random.hpp"
+#include "core/random.hpp"
 #include "oracle/transport_support.hpp"
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
 #include "unshuffle/transport/solver.hpp"
 
 namespace unshuffle::transport {

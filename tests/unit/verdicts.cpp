@@ -5,14 +5,14 @@
 #include <cmath>
 #include <numeric>
 
-#include "fit/random.hpp"
-#include "inference/collinear.hpp"
-#include "inference/identifiability.hpp"
-#include "inference/wrong_links.hpp"
-#include "unshuffle/fit/fit.hpp"
+#include "core/random.hpp"
+#include "likelihood/wrong_links.hpp"
+#include "unshuffle/fitted/fit.hpp"
 #include "unshuffle/model/linear.hpp"
 #include "unshuffle/model/sine.hpp"
 #include "unshuffle/model/spline.hpp"
+#include "verdict/collinear.hpp"
+#include "verdict/identifiability.hpp"
 
 namespace unshuffle {
 namespace {

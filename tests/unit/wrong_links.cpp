@@ -1,6 +1,6 @@
 // Rows in an order that is partly right, without a law of the noise: how many links can be wrong, regression adjusted
 // for them, and whether an answer agrees with it.
-#include "inference/wrong_links.hpp"
+#include "likelihood/wrong_links.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,10 +8,10 @@
 #include <cmath>
 #include <numeric>
 
-#include "fit/random.hpp"
-#include "inference/mixture.hpp"
-#include "unshuffle/error.hpp"
-#include "unshuffle/fit/fit.hpp"
+#include "core/random.hpp"
+#include "likelihood/mixture.hpp"
+#include "unshuffle/core/error.hpp"
+#include "unshuffle/fitted/fit.hpp"
 #include "unshuffle/model/linear.hpp"
 #include "unshuffle/model/sine.hpp"
 

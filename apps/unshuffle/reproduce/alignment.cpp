@@ -1,7 +1,7 @@
 // Two point sets in the plane, each with outliers of its own: what exact and robust plans link.
 #include <fmt/format.h>
 
-#include "fit/random.hpp"
+#include "core/random.hpp"
 #include "reproduce/summaries.hpp"
 #include "unshuffle/transport/solver.hpp"
 

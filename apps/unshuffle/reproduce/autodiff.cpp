@@ -9,10 +9,10 @@
 
 #include "reproduce/summaries.hpp"
 #include "reproduce/trial.hpp"
-#include "unshuffle/error.hpp"
-#include "unshuffle/gradient/evaluator.hpp"
-#include "unshuffle/gradient/unrolled.hpp"
+#include "unshuffle/core/error.hpp"
 #include "unshuffle/model/linear.hpp"
+#include "unshuffle/objective/evaluator.hpp"
+#include "unshuffle/objective/unrolled.hpp"
 #include "unshuffle/transport/solver.hpp"
 
 namespace unshuffle::app {

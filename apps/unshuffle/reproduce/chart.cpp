@@ -10,8 +10,8 @@
 #include <limits>
 #include <memory>
 
-#include "unshuffle/data/output_file.hpp"
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
+#include "unshuffle/core/output_file.hpp"
 
 namespace unshuffle::app {
 namespace {

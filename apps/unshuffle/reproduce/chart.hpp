@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "unshuffle/types.hpp"
+#include "unshuffle/core/types.hpp"
 
 namespace unshuffle::app {
 

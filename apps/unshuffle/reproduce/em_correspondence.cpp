@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "methods/swap_chain.hpp"
+#include "estimators/swap_chain.hpp"
 #include "reproduce/summaries.hpp"
 #include "reproduce/trial.hpp"
 #include "unshuffle/model/linear.hpp"

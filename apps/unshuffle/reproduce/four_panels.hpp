@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "reproduce/experiment.hpp"
-#include "unshuffle/data/simulate.hpp"
+#include "unshuffle/tables/simulate.hpp"
 
 namespace unshuffle::app {
 

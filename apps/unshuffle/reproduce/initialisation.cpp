@@ -1,11 +1,11 @@
 // Ten random starts each: where alternating minimisation and ROBOT end.
 #include <fmt/format.h>
 
-#include "fit/random.hpp"
+#include "core/random.hpp"
 #include "reproduce/summaries.hpp"
 #include "reproduce/trial.hpp"
-#include "unshuffle/gradient/evaluator.hpp"
 #include "unshuffle/model/linear.hpp"
+#include "unshuffle/objective/evaluator.hpp"
 
 namespace unshuffle::app {
 namespace {

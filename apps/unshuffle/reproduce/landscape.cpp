@@ -3,10 +3,10 @@
 
 #include <cmath>
 
-#include "fit/random.hpp"
+#include "core/random.hpp"
 #include "reproduce/summaries.hpp"
-#include "unshuffle/gradient/evaluator.hpp"
 #include "unshuffle/model/linear.hpp"
+#include "unshuffle/objective/evaluator.hpp"
 
 namespace unshuffle::app {
 namespace {

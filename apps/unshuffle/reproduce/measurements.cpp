@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "reproduce/experiment.hpp"
-#include "unshuffle/data/table.hpp"
+#include "unshuffle/tables/table.hpp"
 
 namespace unshuffle::app {
 namespace {

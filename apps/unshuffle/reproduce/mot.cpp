@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "reproduce/summaries.hpp"
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
 #include "unshuffle/tracking/metrics.hpp"
 #include "unshuffle/tracking/sort.hpp"
 #include "unshuffle/tracking/train.hpp"

@@ -10,7 +10,7 @@
 #include <map>
 #include <numeric>
 
-#include "in_parallel.hpp"
+#include "core/in_parallel.hpp"
 
 namespace unshuffle::app {
 namespace {

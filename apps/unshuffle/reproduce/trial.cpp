@@ -1,8 +1,8 @@
 #include "reproduce/trial.hpp"
 
-#include "unshuffle/error.hpp"
-#include "unshuffle/fit/methods.hpp"
-#include "unshuffle/gradient/evaluator.hpp"
+#include "unshuffle/core/error.hpp"
+#include "unshuffle/estimators/methods.hpp"
+#include "unshuffle/objective/evaluator.hpp"
 
 namespace unshuffle::app {
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "reproduce/experiment.hpp"
-#include "unshuffle/data/simulate.hpp"
-#include "unshuffle/fit/fit.hpp"
+#include "unshuffle/fitted/fit.hpp"
+#include "unshuffle/tables/simulate.hpp"
 
 namespace unshuffle::app {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "unshuffle/cytometry/fcs.hpp"
-#include "unshuffle/data/table.hpp"
+#include "unshuffle/tables/table.hpp"
 
 namespace unshuffle::cytometry {
 

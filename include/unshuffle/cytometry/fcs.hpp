@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "unshuffle/types.hpp"
+#include "unshuffle/core/types.hpp"
 
 namespace unshuffle::cytometry {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "unshuffle/data/simulate.hpp"
-#include "unshuffle/data/table.hpp"
+#include "unshuffle/tables/simulate.hpp"
+#include "unshuffle/tables/table.hpp"
 
 namespace unshuffle::cytometry {
 

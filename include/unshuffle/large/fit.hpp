@@ -1,7 +1,7 @@
 // A fit of tables in pieces: starts, choice and verdict from a sample of rows, the answer from all of them.
 #pragma once
 
-#include "unshuffle/fit/fit.hpp"
+#include "unshuffle/fitted/fit.hpp"
 #include "unshuffle/large/tables.hpp"
 
 namespace unshuffle::large {

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "unshuffle/data/tables_to_problem.hpp"
+#include "unshuffle/core/team.hpp"
 #include "unshuffle/large/pieces.hpp"
-#include "unshuffle/team.hpp"
+#include "unshuffle/tables/tables_to_problem.hpp"
 
 namespace unshuffle::large {
 

@@ -17,7 +17,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
 #include "unshuffle/model/model.hpp"
 
 // Does not include what it uses, so it comes after Eigen's own headers.

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "unshuffle/data/problem.hpp"
-#include "unshuffle/types.hpp"
+#include "unshuffle/core/types.hpp"
+#include "unshuffle/tables/problem.hpp"
 
 namespace unshuffle {
 

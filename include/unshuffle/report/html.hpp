@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "unshuffle/fit/match.hpp"
+#include "unshuffle/links/match.hpp"
 #include "unshuffle/report/json.hpp"
 
 namespace unshuffle {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "unshuffle/data/tables_to_problem.hpp"
-#include "unshuffle/fit/fit.hpp"
-#include "unshuffle/fit/methods.hpp"
+#include "unshuffle/estimators/methods.hpp"
+#include "unshuffle/fitted/fit.hpp"
+#include "unshuffle/tables/tables_to_problem.hpp"
 
 namespace unshuffle {
 

@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <string>
 
+#include "unshuffle/core/types.hpp"
 #include "unshuffle/tracking/box.hpp"
-#include "unshuffle/types.hpp"
 
 namespace unshuffle::tracking {
 

@@ -3,7 +3,7 @@
 
 #include <variant>
 
-#include "unshuffle/types.hpp"
+#include "unshuffle/core/types.hpp"
 
 namespace unshuffle::transport {
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "unshuffle/core/types.hpp"
 #include "unshuffle/transport/marginal.hpp"
-#include "unshuffle/types.hpp"
 
 namespace unshuffle {
 class Team;

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "unshuffle/error.hpp"
-#include "unshuffle/team.hpp"
+#include "unshuffle/core/error.hpp"
+#include "unshuffle/core/team.hpp"
 #include "unshuffle/version.hpp"
 
 namespace unshuffle {

@@ -9,8 +9,8 @@
 #include <opencv2/imgproc.hpp>
 #include <opencv2/videoio.hpp>
 
-#include "unshuffle/data/output_file.hpp"
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
+#include "unshuffle/core/output_file.hpp"
 #include "unshuffle/pixels/picture_files.hpp"
 #include "unshuffle/version.hpp"
 

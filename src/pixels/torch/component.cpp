@@ -6,12 +6,12 @@
 
 #include <sstream>
 
+#include "core/lapack.hpp"
 #include "pixels/torch/layers.hpp"
 #include "pixels/torch/siam_rpn.hpp"
 #include "pixels/torch/state_file.hpp"
 #include "tracking/transport_loss.hpp"
-#include "transport/lapack.hpp"
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
 #include "unshuffle/version.hpp"
 
 namespace unshuffle::pixels {
@@ -80,7 +80,7 @@ class Network : public SiameseNetwork {
     if (frozen < 0 || frozen > 5) throw InvalidInput(fmt::format("frozen = {} must be from 0 to 5", frozen));
     // The first transport solved does so too; were it not for this, what torch does before would add in another order
     // than what it does after, and training that is resumed would go on with other last bits.
-    transport::lapack::use_one_thread();
+    lapack::use_one_thread();
     module_->freeze(frozen);
     // Single frames are no sample to normalise by, so the running statistics stay as they are.
     module_->eval();

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "unshuffle/error.hpp"
+#include "unshuffle/core/error.hpp"
 
 namespace unshuffle::pixels {
 namespace {

@@ -1,0 +1,23 @@
+// What a user asks for is refused before the work begins when it cannot come to an end or mean anything.
+#pragma once
+
+#include <string>
+
+#include "unshuffle/fitted/fit.hpp"
+
+namespace unshuffle {
+
+/// Throws BadData for what a fit of this model could not make sense of: too few rows, columns that never vary, numbers
+/// that cannot be squared.
+void require_estimable(const Problem& problem, const Model& bound);
+
+/// Of all plans of a problem on the dense backend together, with cost and workspace.
+[[nodiscard]] double dense_bytes(const Problem& problem);
+[[nodiscard]] double free_memory_bytes();
+
+/// Throws SystemFailure saying what is needed when the plan would not fit into the memory that is free, or a process's
+/// share of it where a team can share it.
+void require_memory(const Problem& problem, const Model& bound, const FitOptions& options);
+void require_memory(double bytes, const std::string& what, const std::string& advice = "");
+
+}  // namespace unshuffle

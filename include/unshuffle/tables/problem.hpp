@@ -1,0 +1,102 @@
+// Two tables that belong together but whose row links are lost.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "unshuffle/core/types.hpp"
+
+namespace unshuffle {
+
+/// A link that is known: this row of D1 and this row of D2 are one record.
+struct KnownPair {
+  Index response_row;
+  Index feature_row;
+};
+
+/// Soft evidence for a link: the prior odds of this pair relative to pairs that nothing is said of, which have 1.
+struct PairWeight {
+  Index response_row;
+  Index feature_row;
+  double weight;  ///< > 0; below 1 speaks against the pair.
+};
+
+/// A key that both tables have and that true partners mostly agree in; soft where groups are hard.
+struct SoftKey {
+  std::vector<Index> response_labels;  ///< n; negative: not known, which speaks neither for nor against any pair.
+  std::vector<Index> feature_labels;   ///< m.
+  double agreement;                    ///< How often true partners have equal labels, above 0 and below 1.
+};
+
+/// D1 = (x, y) with n rows and D2 = z with m rows; n and m may differ. Only y and z are required.
+struct Problem {
+  Matrix y{};  ///< n×o, the responses.
+  Matrix x{};  ///< n×d, features known on the response side; leave empty when there are none.
+  Matrix z{};  ///< m×e, the features whose links are lost.
+
+  Vector response_weights{};  ///< n, non-negative, any scale; empty means equal.
+  Vector feature_weights{};   ///< m, likewise.
+
+  std::vector<Index> response_groups{};  ///< n labels; rows may only match rows of an equal label. Empty: no groups.
+  std::vector<Index> feature_groups{};   ///< m labels.
+
+  std::vector<KnownPair> known{};    ///< Links known for certain.
+  std::vector<PairWeight> prior{};   ///< Soft evidence pair by pair, no pair twice.
+  std::vector<SoftKey> soft_keys{};  ///< Soft evidence by keys; all evidence multiplies.
+
+  std::vector<std::string> y_names{};  ///< Column names; filled with y (or y1..), x1.., z1.. when left empty.
+  std::vector<std::string> x_names{};
+  std::vector<std::string> z_names{};
+
+  [[nodiscard]] Index responses() const { return y.rows(); }
+  [[nodiscard]] Index features() const { return z.rows(); }
+  [[nodiscard]] Index outputs() const { return y.cols(); }
+  [[nodiscard]] bool has_prior() const { return !prior.empty() || !soft_keys.empty(); }
+};
+
+/// Throws BadData naming table, row and value for anything no method can use (shapes, NaN, weights, groups, pairs).
+void validate(const Problem& problem);
+
+/// Throws BadData when a fit of that many parameters cannot mean anything: fewer than two rows on a side, or fewer
+/// responses than parameters.
+void require_enough_rows(const Problem& problem, Index parameters);
+
+/// Throws BadData naming the first feature column that holds one value only, or nearly so beside its mean; next to an
+/// intercept its coefficient could be anything.
+void require_varying_features(const Problem& problem);
+
+/// Throws BadData naming the first response that is the same in every row.
+void require_varying_responses(const Problem& problem);
+
+/// Throws BadData naming the first column whose numbers are too large or too close together to be squared.
+void require_scales(const Problem& problem);
+
+/// The standard deviation of every column.
+[[nodiscard]] Vector column_spreads(const Matrix& values);
+
+/// The problem with weights filled in (each side summing to one) and every column named.
+[[nodiscard]] Problem completed(Problem problem);
+
+/// Rows of both sides that may match each other; a problem without groups and known pairs is one block.
+struct Block {
+  std::vector<Index> response_rows;
+  std::vector<Index> feature_rows;
+  double share;  ///< Mass of the block: the response weight it holds.
+};
+
+/// One block per group label that occurs on both sides, by ascending label, then one per known pair. Rows whose label
+/// has no partner on the other side are in no block; the blocks' shares then sum to less than one.
+[[nodiscard]] std::vector<Block> blocks_of(const Problem& problem);
+
+/// Rows that have no partner however the others are linked, as groups have more of them than of the other side's.
+struct LeftOver {
+  Index responses;
+  Index features;
+};
+[[nodiscard]] LeftOver rows_left_over(const Problem& problem);
+
+/// Sum over the soft keys of the log of the weight that they give to each pair of these rows.
+[[nodiscard]] Matrix log_weights_of_keys(const Problem& problem, const std::vector<Index>& response_rows,
+                                         const std::vector<Index>& feature_rows);
+
+}  // namespace unshuffle

@@ -1,0 +1,72 @@
+// Tables as users keep them: CSV files with a header line.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "unshuffle/core/types.hpp"
+
+namespace unshuffle {
+
+/// A column is numeric when every cell is a finite number, else text. A column of numbers with a stray cell is text
+/// too; it remembers the cell, so that asking for its numbers can say where they end.
+struct Column {
+  std::string name;
+  std::vector<double> numbers{};    ///< One per row, when numeric.
+  std::vector<std::string> text{};  ///< One per row as written, when not numeric or when asked for.
+
+  long first_text_line = 0;    ///< Line of the first cell that is not a finite number; 0 when there is none.
+  std::string first_text{};    ///< What that cell holds.
+  bool holds_numbers = false;  ///< Whether any cell is a finite number.
+  long first_empty_line = 0;   ///< Line of the first empty cell; 0 when there is none.
+  Index empty_cells = 0;
+
+  [[nodiscard]] bool numeric() const { return first_text_line == 0; }
+};
+
+struct Table {
+  std::string source;  ///< File name for messages.
+  std::vector<Column> columns;
+  Index rows = 0;
+
+  [[nodiscard]] const Column* find(const std::string& name) const;
+
+  /// Throws BadData saying which columns exist.
+  [[nodiscard]] const Column& column(const std::string& name) const;
+
+  /// The numbers of a column; throws BadData naming line and cell when it holds anything else.
+  [[nodiscard]] const std::vector<double>& numbers(const std::string& name) const;
+
+  /// rows × names.size().
+  [[nodiscard]] Matrix matrix(const std::vector<std::string>& names) const;
+};
+
+enum class KeepText { where_needed, always };
+
+/// RFC 4180 with a header: quoted fields, LF or CRLF, an optional byte order mark, blank lines at the end only.
+/// Throws BadData (`features.csv:17: ...`) for what cannot be a table, SystemFailure when the disk fails.
+[[nodiscard]] Table read_csv(const std::string& path, KeepText keep_text = KeepText::where_needed);
+
+/// As read_csv, from memory; `source` names it in messages.
+[[nodiscard]] Table parse_csv(const std::string& content, const std::string& source,
+                              KeepText keep_text = KeepText::where_needed);
+
+/// Rows from the middle of a file with these columns, numbers only; `first_line` is the line they begin on. Blank lines
+/// are accepted where the file ends.
+[[nodiscard]] Table parse_csv_rows(std::string_view lines, const std::vector<std::string>& columns,
+                                   const std::string& source, long first_line, bool file_ends);
+
+/// The table as CSV; numbers in the fewest digits that read back to the same double.
+[[nodiscard]] std::string to_csv(const Table& table);
+
+/// One CSV field, quoted when it must be.
+[[nodiscard]] std::string csv_field(const std::string& text);
+
+/// The fewest digits that read back to the same double.
+void append_number(std::string& out, double value);
+
+/// A whole file as bytes; BadData when it cannot be opened, SystemFailure when reading fails.
+[[nodiscard]] std::string read_file(const std::string& path);
+
+}  // namespace unshuffle

@@ -1,0 +1,55 @@
+// Which columns of which table mean what.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "unshuffle/tables/problem.hpp"
+#include "unshuffle/tables/table.hpp"
+
+namespace unshuffle {
+
+/// A key both tables share, under possibly different names.
+struct GroupKey {
+  std::string response_column;
+  std::string feature_column;
+};
+
+/// A key that true partners mostly agree in, and how often.
+struct SoftGroup {
+  GroupKey key;
+  double agreement;
+};
+
+/// Columns are used in the order given here, or in file order where left open.
+struct ColumnChoice {
+  std::vector<std::string> response;            ///< At least one.
+  std::optional<std::vector<std::string>> x{};  ///< Open: every other column of the response table that holds numbers.
+  std::optional<std::vector<std::string>> z{};  ///< Open: every other column of the feature table that holds numbers.
+  std::string weights{};                        ///< Column of row weights, in either table or both; empty: none.
+  std::vector<GroupKey> groups{};               ///< Only rows equal in all of them may match; no cell may be empty.
+  std::vector<SoftGroup> soft_groups{};  ///< Rows equal in them are the likelier partners; empty cells say nothing.
+};
+
+struct TablesAsProblem {
+  Problem problem;
+  ColumnChoice columns;            ///< The choice with nothing left open.
+  std::vector<std::string> notes;  ///< One sentence each: what was left out, and why.
+};
+
+/// D1 from one table and D2 from another.
+[[nodiscard]] TablesAsProblem tables_to_problem(const Table& responses, const Table& features, ColumnChoice columns);
+
+/// One table whose response column may be shuffled: the response is D1, every other column of numbers D2 (x has to be
+/// asked for by name).
+[[nodiscard]] TablesAsProblem table_to_problem(const Table& table, ColumnChoice columns);
+
+/// Columns response_row and feature_row, 0-based, as a pairs file has them; rows with either cell empty are skipped,
+/// they list what stayed unmatched.
+[[nodiscard]] std::vector<KnownPair> known_pairs_of(const Table& pairs);
+
+/// Columns response_row and feature_row, 0-based, and weight: the prior odds of that pair relative to pairs not listed.
+[[nodiscard]] std::vector<PairWeight> pair_weights_of(const Table& weights);
+
+}  // namespace unshuffle

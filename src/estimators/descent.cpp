@@ -1,0 +1,206 @@
+#include "estimators/descent.hpp"
+
+#include <Eigen/Cholesky>
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "core/random.hpp"
+#include "objective/batch.hpp"
+
+namespace unshuffle {
+
+namespace {
+
+/// Upper quantile of χ² with p degrees of freedom (Wilson & Hilferty 1931), within 1 % for p ≥ 1 at usual levels.
+double chi_squared_quantile(double p, double confidence) {
+  // Normal quantile by bisection of erfc: exact enough and without a table.
+  double low = -10;
+  double high = 10;
+  for (int step = 0; step < 80; ++step) {
+    const double middle = 0.5 * (low + high);
+    (0.5 * std::erfc(-middle / std::sqrt(2.0)) < confidence ? low : high) = middle;
+  }
+  const double a = 2 / (9 * p);
+  return p * std::pow(std::max(0.0, 1 - a + low * std::sqrt(a)), 3);
+}
+
+bool first_order(Optimizer optimizer) { return optimizer == Optimizer::momentum || optimizer == Optimizer::adam; }
+
+constexpr Index few_parameters = 200;
+
+/// A Hessian costs about two gradients. From a start that knows how near it is, Newton's steps are few enough to pay
+/// for that; from far away they are as many as those of quasi-Newton.
+Optimizer chosen_optimizer(const FitOptions& options, Backend backend, const Start& start) {
+  if (options.optimizer != Optimizer::automatic) return options.optimizer;
+  const bool near = start.covariance.size() > 0, few = start.parameters.size() <= few_parameters;
+  return backend == Backend::sorted && near && few ? Optimizer::trust_region : Optimizer::lbfgs;
+}
+
+EvaluatorOptions shared_evaluator_options(const FitOptions& options, const Problem& problem) {
+  EvaluatorOptions made = evaluator_options(options, problem);
+  made.team = options.team;
+  return made;
+}
+
+/// The objective in coordinates u, with everything it saw written down.
+class Descent {
+ public:
+  Descent(const Problem& problem, const Model& bound, const FitOptions& options, const Start& start, int index,
+          const Tick& tick, const OuterObjective& objective)
+      : problem_(problem),
+        bound_(bound),
+        options_(options),
+        index_(index),
+        tick_(tick),
+        objective_(objective),
+        evaluator_(problem, bound, shared_evaluator_options(options, problem)),
+        optimizer_(chosen_optimizer(options, evaluator_.backend(), start)),
+        random_(options.seed, (1ULL << 42U) + std::uint64_t(index)) {
+    coordinates_ = coordinates_for(start, problem, bound, options);
+    if (first_order(optimizer_)) {  // learning rates are meant for w itself
+      coordinates_.transform.setIdentity();
+      coordinates_.radius = std::numeric_limits<double>::infinity();
+    }
+    result_.candidate.start = start.kind;
+    result_.noise_sd = start.noise_sd;
+  }
+
+  Descended run() {
+    Vector u = Vector::Zero(bound_.parameters());
+    for (const double epsilon : epsilon_schedule(options_.epsilon_start, options_.epsilon.value)) {
+      evaluator_.set_epsilon(epsilon);
+      const Minimum minimum = minimise(u);
+      u = minimum.at;
+      record(minimum);
+      if (minimum.stopped) break;
+    }
+    result_.candidate.parameters = coordinates_.to_parameters(u);
+    return std::move(result_);
+  }
+
+ private:
+  Sample sample(const Vector& u, bool with_hessian) {
+    const Vector w = coordinates_.to_parameters(u);
+    const Evaluation evaluation = evaluate(w, with_hessian);
+    ++result_.evaluations;
+    last_marginal_error_ = evaluation.marginal_error;
+    last_inner_iterations_ = evaluation.inner_iterations;
+    Sample made{evaluation.objective, coordinates_.transform.transpose() * evaluation.gradient, {}};
+    if (with_hessian) made.hessian = coordinates_.transform.transpose() * evaluation.hessian * coordinates_.transform;
+    return made;
+  }
+
+  Evaluation evaluate(const Vector& w, bool with_hessian) {
+    if (objective_) return objective_(w, evaluator_.epsilon(), with_hessian);
+    if (options_.batch > 0) return evaluate_batch(problem_, bound_, batch_options(), w, options_.batch, random_);
+    return evaluator_.evaluate(w, with_hessian);
+  }
+
+  [[nodiscard]] EvaluatorOptions batch_options() const {
+    EvaluatorOptions made = evaluator_options(options_, problem_);
+    made.epsilon = {.value = evaluator_.epsilon(), .relative = false};
+    return made;
+  }
+
+  bool watch(const Sample& here, double gradient_norm) {
+    result_.trace.push_back({.start = index_,
+                             .iteration = iteration_++,
+                             .epsilon = evaluator_.epsilon(),
+                             .objective = here.value,
+                             .gradient_norm = gradient_norm / coordinates_.unit,
+                             .marginal_error = last_marginal_error_,
+                             .inner_iterations = last_inner_iterations_});
+    return tick_();
+  }
+
+  Minimum minimise(const Vector& from) {
+    const SmoothFunction f = [this](const Vector& u, bool with_hessian) { return sample(u, with_hessian); };
+    const Watch watcher = [this](int, const Sample& here, double norm) { return watch(here, norm); };
+    const StepOptions step{.learning_rate = options_.learning_rate, .momentum = options_.momentum};
+    StopRule stop;
+    stop.max_iterations = iteration_limit(options_);
+    stop.gradient_tolerance = options_.gradient_tolerance * coordinates_.unit;
+    stop.radius = coordinates_.radius;
+    if (first_order(optimizer_)) {
+      // In raw coordinates a step of a parameter has its own unit; the mean natural step converts.
+      stop.gradient_tolerance /= natural_steps(problem_, bound_, coordinates_.origin).norm();
+      if (options_.batch > 0) stop.gradient_tolerance = 0;  // a batch's gradient is never the whole one
+    }
+    switch (optimizer_) {
+      case Optimizer::momentum:
+        return momentum_descent(f, from, stop, step, watcher);
+      case Optimizer::adam:
+        return adam(f, from, stop, step, watcher);
+      case Optimizer::trust_region:
+        return trust_region(f, from, stop, watcher);
+      default:
+        return lbfgs(f, from, stop, watcher);
+    }
+  }
+
+  void record(const Minimum& minimum) {
+    result_.candidate.objective = minimum.value;
+    result_.candidate.converged = minimum.converged;
+    result_.candidate.iterations += minimum.iterations;
+    result_.candidate.message = minimum.message;
+    if (minimum.on_boundary) result_.candidate.message += ", at the edge of the start's confidence region";
+    result_.stopped = minimum.stopped;
+    result_.on_boundary = minimum.on_boundary;
+  }
+
+  const Problem& problem_;
+  const Model& bound_;
+  const FitOptions& options_;
+  int index_;
+  const Tick& tick_;
+  const OuterObjective& objective_;
+  Evaluator evaluator_;
+  Optimizer optimizer_;
+  RandomStream random_;
+  Coordinates coordinates_;
+  Descended result_;
+  int iteration_ = 0;
+  double last_marginal_error_ = 0;
+  int last_inner_iterations_ = 0;
+};
+
+}  // namespace
+
+Coordinates coordinates_for(const Start& start, const Problem& problem, const Model& bound, const FitOptions& options) {
+  Coordinates made{start.parameters, {}, std::numeric_limits<double>::infinity(), 1};
+  const auto rows = static_cast<double>(problem.responses());
+  if (start.covariance.size() > 0 && options.start_confidence > 0) {
+    made.transform = start.covariance.llt().matrixL();
+    made.radius = std::sqrt(chi_squared_quantile(double(bound.parameters()), options.start_confidence));
+    made.unit = rows * start.noise_sd * start.noise_sd;
+    return made;
+  }
+  made.transform = natural_steps(problem, bound, start.parameters).asDiagonal();
+  made.unit = (problem.y.rowwise() - problem.y.colwise().mean()).squaredNorm();
+  if (!(made.unit > 0)) made.unit = 1;
+  return made;
+}
+
+std::vector<double> epsilon_schedule(double epsilon_start, double epsilon) {
+  std::vector<double> stages;
+  if (epsilon_start > epsilon) {
+    const double ratio = epsilon_start / epsilon;
+    const double count = std::clamp(std::ceil(std::log(ratio) / std::log(4.0)), 1.0, 8.0);
+    for (double k = 0; k < count; ++k) stages.push_back(epsilon_start * std::pow(ratio, -k / count));
+  }
+  stages.push_back(epsilon);
+  return stages;
+}
+
+int iteration_limit(const FitOptions& options) {
+  if (options.max_iterations > 0) return options.max_iterations;
+  return first_order(options.optimizer) ? 2000 : 200;
+}
+
+Descended descend(const Problem& problem, const Model& bound, const FitOptions& options, const Start& start, int index,
+                  const Tick& tick, const OuterObjective& objective) {
+  return Descent(problem, bound, options, start, index, tick, objective).run();
+}
+
+}  // namespace unshuffle

@@ -1,0 +1,189 @@
+// Maximum likelihood over all links: search, standard errors, verdict.
+#include <fmt/format.h>
+
+#include <Eigen/Cholesky>
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "estimators/method.hpp"
+#include "likelihood/bootstrap.hpp"
+#include "likelihood/calibration.hpp"
+#include "likelihood/search.hpp"
+#include "objective/backend.hpp"
+#include "objective/batch.hpp"
+#include "unshuffle/core/error.hpp"
+#include "verdict/identifiability.hpp"
+
+namespace unshuffle {
+
+namespace {
+
+LikelihoodOptions accurate(const FitOptions& options) {
+  LikelihoodOptions made;
+  made.evaluator.backend = options.backend;
+  made.evaluator.tolerance = std::max(options.tolerance, 1e-8);
+  made.evaluator.accuracy = std::max(options.accuracy, 1e-8);
+  made.known_noise_sd = options.known_noise_sd;
+  return made;
+}
+
+Matrix bootstrap_covariance(const MethodInput& input, const Optimum& best) {
+  const double noise_sd = std::sqrt(best.epsilon / 2);
+  return spread_of_refits(input.options, [&](int k) {
+    RandomStream random = bootstrap_stream(input.options.seed, k);
+    const Links links = random_links(input.problem, random);
+    const Problem drawn = drawn_from(input.problem, input.bound, best.parameters, noise_sd, links, random);
+    LinkLikelihood likelihood(drawn, input.bound, accurate(input.options));
+    return most_likely_near(likelihood, drawn, input.bound, best.parameters, best.epsilon, 60).parameters;
+  });
+}
+
+Candidate as_candidate(const FoundOptimum& found) {
+  const Optimum& optimum = found.optimum;
+  return {found.start, optimum.parameters, optimum.nats, optimum.converged, optimum.iterations, optimum.message};
+}
+
+/// Solutions that a symmetry of the features makes out of the answer join the search.
+std::vector<Symmetry> try_symmetries(const MethodInput& input, SearchResult& found) {
+  if (blocks_of(input.problem).size() > 1 || input.problem.has_prior()) return {};
+  const Optimum best = found.optima.front().optimum;
+  std::vector<Symmetry> symmetries = symmetries_of(input.problem, input.bound, best.parameters);
+  std::vector<FoundOptimum> images;
+  for (const Symmetry& symmetry : symmetries) {
+    FoundOptimum image;
+    image.optimum.parameters = symmetry.parameters;
+    image.optimum.epsilon = best.epsilon;
+    image.start = symmetry.name;
+    images.push_back(std::move(image));
+  }
+  refine_into(found, input.problem, input.bound, input.options, images);
+  return symmetries;
+}
+
+/// Of the coefficients, from the observed information; empty where that is not positive.
+Matrix curvature_covariance(const MethodInput& input, const Optimum& best) {
+  LinkLikelihood likelihood(input.problem, input.bound, accurate(input.options));
+  const Eigen::LLT<Matrix> factor(likelihood.information(best.theta()));
+  if (factor.info() != Eigen::Success) return {};
+  const Index p = best.parameters.size();
+  return factor.solve(Matrix::Identity(p + 1, p + 1)).topLeftCorner(p, p);
+}
+
+/// The rows that have weight, where some have none.
+std::optional<Problem> rows_that_count(const Problem& problem) {
+  const auto with_weight = [](const Vector& weights) {
+    std::vector<Index> rows;
+    for (Index k = 0; k < weights.size(); ++k)
+      if (weights(k) > 0) rows.push_back(k);
+    return rows;
+  };
+  const std::vector<Index> responses = with_weight(problem.response_weights);
+  const std::vector<Index> features = with_weight(problem.feature_weights);
+  if (Index(responses.size()) == problem.responses() && Index(features.size()) == problem.features()) return {};
+  return some_rows(problem, responses, features);
+}
+
+/// Samples of the model are drawn evenly, so that they tell nothing of rows that count more or less than others.
+bool can_be_simulated(const Problem& problem, const FitOptions& options, const Model& bound) {
+  const auto even = [](const Vector& weights) { return weights.maxCoeff() <= (1 + 1e-9) * weights.minCoeff(); };
+  return backend_for(problem, bound, options.backend) == Backend::sorted && even(problem.response_weights) &&
+         even(problem.feature_weights);
+}
+
+/// Why the likelihood does not know how far off it may be; empty where it does.
+Identifiability doubts(const MethodInput& input) {
+  constexpr double many = 0.1;
+  Identifiability made;
+  made.verdict = Verdict::weakly_identified;
+  const auto [responses, features] = rows_left_over(input.problem);
+  if (responses > 0 && features > 0) {
+    made.reason = fmt::format(
+        "in their groups, {} responses and {} features have no partner; where keys are wrong it may be in another "
+        "group, and the answer off by more than chance",
+        responses, features);
+    made.advice = "correct the keys, or say how often partners agree in them (--soft-group)";
+  } else if (responses > 0 && !leaves_responses_out(input.problem, input.bound, accurate(input.options))) {
+    made.reason = fmt::format(
+        "{} responses belong to features that are not in the table; these are taken to be like those that are, and the "
+        "answer is as good as that",
+        responses);
+    made.advice =
+        "add the missing rows, try --method robot-robust, which may leave rows out, or give pairs (--known) or a key "
+        "both tables share (--group)";
+  } else if (double(responses) > many * double(input.problem.responses())) {
+    made.reason = fmt::format(
+        "{} of {} responses have no partner; the law that they are given is made up, and with so many of them the "
+        "answer may be off by more than chance",
+        responses, input.problem.responses());
+    made.advice = "add the missing rows of the features, or give pairs (--known) or a key both tables share (--group)";
+  }
+  return made;
+}
+
+/// With a bootstrap if one was asked for, else from `answer`; profiles need one that was calibrated.
+void set_errors(const MethodInput& input, const Calibrated& answer, bool by_simulation, bool doubted,
+                Estimate& estimate) {
+  if (input.options.bootstrap > 0) {
+    if (!estimate.stopped) estimate.covariance = bootstrap_covariance(input, answer.optimum);
+    estimate.stopped = estimate.covariance.size() == 0;
+    estimate.std_error_note = bootstrap_note(input.options, estimate.covariance);
+    return;
+  }
+  estimate.covariance = answer.covariance;
+  if (doubted) {
+    estimate.errors_are_too_small = true;
+    estimate.std_error_note =
+        "none: they would not count what is in doubt about rows without a partner; try --bootstrap";
+    return;
+  }
+  if (answer.covariance.size() == 0) {
+    estimate.std_error_note = "not to be had: the likelihood's curvature is not known or not downward; try --bootstrap";
+  } else if (!by_simulation) {
+    estimate.std_error_note = "from the curvature of the likelihood over all links";
+  } else {
+    estimate.margins = margins_of(answer, input.problem, input.bound, accurate(input.options));
+    estimate.std_error_note =
+        "from the likelihood over all links and its spread in samples of the fitted model; intervals from its profile";
+  }
+}
+
+}  // namespace
+
+Estimate estimate_entropic(const MethodInput& given) {
+  if (given.options.bootstrap > 0 && given.problem.has_prior()) {
+    throw InvalidInput("bootstrap draws links evenly, so it cannot be had with prior weights of pairs or soft groups");
+  }
+  const std::optional<Problem> fewer = rows_that_count(given.problem);
+  const MethodInput input{fewer ? *fewer : given.problem, given.bound, given.options};
+  SearchResult found = search_optima(input.problem, input.bound, input.options);
+  const std::vector<Symmetry> symmetries = try_symmetries(input, found);
+  if (input.options.progress) (void)input.options.progress(1, 1);
+  Optimum& best = found.optima.front().optimum;
+  const bool by_simulation = can_be_simulated(input.problem, input.options, input.bound);
+  Calibrated answer{best, {}, {}};
+  if (!found.stopped && !by_simulation) answer.covariance = curvature_covariance(input, best);
+  if (!found.stopped && by_simulation) {
+    answer = calibrated(input.problem, input.bound, accurate(input.options), best, input.options.seed);
+    best = answer.optimum;
+  }
+  Estimate estimate;
+  for (const FoundOptimum& one : found.optima) estimate.candidates.push_back(as_candidate(one));
+  estimate.objective_name = "negative log-likelihood";
+  estimate.evaluations = found.evaluations;
+  estimate.stopped = found.stopped;
+  estimate.noise_sd = std::sqrt(best.epsilon / 2);
+  estimate.epsilon = best.epsilon;
+  estimate.identifiable = judge(found, symmetries, input.problem, input.bound, answer);
+  Identifiability doubt = doubts(input);
+  const bool doubted = !doubt.reason.empty();
+  if (doubted && estimate.identifiable.verdict == Verdict::identified) {
+    doubt.alternatives = std::move(estimate.identifiable.alternatives);
+    estimate.identifiable = std::move(doubt);
+  }
+  if (estimate.identifiable.verdict != Verdict::not_identifiable)
+    set_errors(input, answer, by_simulation, doubted, estimate);
+  return estimate;
+}
+
+}  // namespace unshuffle

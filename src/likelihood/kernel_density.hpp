@@ -1,0 +1,38 @@
+// What responses look like when the features say nothing of them.
+#pragma once
+
+#include <cstdint>
+
+#include "unshuffle/core/types.hpp"
+
+namespace unshuffle {
+
+/// The logarithm of a density on equally spaced points, linear between them and level beyond.
+struct TabulatedDensity {
+  double low = 0, step = 1;
+  Vector logs;
+
+  [[nodiscard]] double log_at(double value) const;
+};
+
+/// A Gaussian kernel estimate with Silverman's bandwidth per output. Of many rows with one output: from all of them,
+/// tabulated. Else, or where they are spread too widely for a table: from at most a few hundred.
+class KernelDensity {
+ public:
+  KernelDensity(const Matrix& values, std::uint64_t seed);
+
+  [[nodiscard]] Vector log_at(const Matrix& values) const;
+
+  /// At equally spaced points over the values and a little beyond; one output only.
+  [[nodiscard]] TabulatedDensity tabulated() const;
+
+ private:
+  void tabulate(const Matrix& values);
+
+  TabulatedDensity table_;  // empty: sums over the centres
+  Matrix centres_;
+  Vector bandwidth_;
+  double log_unit_ = 0;
+};
+
+}  // namespace unshuffle

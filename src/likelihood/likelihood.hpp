@@ -1,0 +1,86 @@
+// How likely the responses are when nothing is known of the links.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <vector>
+
+#include "optimise/optimiser.hpp"
+#include "unshuffle/objective/evaluator.hpp"
+
+namespace unshuffle {
+
+struct LikelihoodOptions {
+  EvaluatorOptions evaluator;  ///< Objective, ε and both sides' sums are set by the likelihood.
+  double known_noise_sd = 0;   ///< 0: estimated.
+};
+
+/// Whether responses that have no partner are left out, with a law of their own. Else they are taken to belong to
+/// features that are like those at hand.
+[[nodiscard]] bool leaves_responses_out(const Problem& problem, const Model& bound, const LikelihoodOptions& options);
+
+/// Minus the log-likelihood of (w, σ²), in nats; the derivation stands in likelihood.cpp. θ = (w, log ε) with ε = 2σ².
+/// Where the noise is known it is the value that counts, and log ε has no influence.
+class LinkLikelihood {
+ public:
+  /// Both must outlive it; `problem` is completed(), `bound` bound to it.
+  LinkLikelihood(const Problem& problem, const Model& bound, LikelihoodOptions options);
+
+  /// Value and gradient; the Hessian is exact in w and by a difference in log ε (sorted backend only).
+  Sample at(const Vector& theta, bool with_hessian);
+
+  /// The Hessian with central differences in log ε, and in w where there is no other: the observed information.
+  Matrix information(const Vector& theta);
+
+  /// Subtracts tilt·θ from the value; see calibrated().
+  void set_tilt(Vector tilt) { tilt_ = std::move(tilt); }
+
+  /// ε where the noise is known, else `otherwise`.
+  [[nodiscard]] double known_epsilon_or(double otherwise) const {
+    return known_epsilon_ > 0 ? known_epsilon_ : otherwise;
+  }
+
+  [[nodiscard]] int evaluations() const { return evaluations_; }
+  [[nodiscard]] bool has_hessian() const { return evaluator_.backend() == Backend::sorted; }
+
+ private:
+  Sample evaluate(const Vector& w, double log_epsilon, bool with_hessian);
+  Matrix information_by_differences(const Vector& theta);
+  [[nodiscard]] std::array<double, 2> link_entropy(double epsilon) const;
+
+  struct DenseStretch {
+    double rows;
+    double kappa;
+  };
+
+  const Problem& problem_;
+  const Model& bound_;
+  Evaluator evaluator_;
+  std::vector<DenseStretch> blocks_;
+  Vector tilt_;
+  double numbers_ = 0;   ///< Links times outputs.
+  double constant_ = 0;  ///< What makes the value a log-density.
+  double floor_ = 0;     ///< Smallest log ε that is looked at.
+  double known_epsilon_ = 0;
+  int evaluations_ = 0;
+};
+
+/// Where a descent on the likelihood ended.
+struct Optimum {
+  Vector parameters;
+  double epsilon = 0;
+  double nats = 0;  ///< Minus the log-likelihood.
+  bool converged = false;
+  int iterations = 0;
+  std::string message;
+
+  [[nodiscard]] Vector theta() const;
+};
+
+/// Trust-region Newton from (w, ε) where the Hessian is to be had, else L-BFGS. Ends early when `keep_going`, asked in
+/// every iteration, says no.
+[[nodiscard]] Optimum most_likely_near(LinkLikelihood& likelihood, const Problem& problem, const Model& bound,
+                                       const Vector& w, double epsilon, int max_iterations,
+                                       const std::function<bool()>& keep_going = {});
+
+}  // namespace unshuffle

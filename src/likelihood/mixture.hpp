@@ -1,0 +1,50 @@
+// Rows in an order that is partly right: which of them are linked, how many, and what that says of w.
+#pragma once
+
+#include <cstdint>
+
+#include "likelihood/candidate_links.hpp"
+
+namespace unshuffle {
+
+struct MixtureFit {
+  Vector parameters;
+  double noise_variance = 0;     ///< σ², per output.
+  double mismatch_rate = 0;      ///< α, of the links that are not known.
+  bool rate_is_limited = false;  ///< α is the largest one allowed; the likelihood alone would say more.
+  Vector link_probability;       ///< Per link; 1 for known ones.
+  double log_likelihood = 0;     ///< In nats.
+  double gain = 0;               ///< Nats over the same rows with no link right.
+  Matrix covariance;             ///< Sandwich, of `parameters`.
+  Matrix model_covariance;       ///< Inverse observed information, of `parameters`.
+  int iterations = 0;
+  bool converged = false;
+};
+
+struct MixtureOptions {
+  int max_iterations = 500;
+  double tolerance = 1e-8;          ///< Relative change of the log-likelihood per row that ends the iteration.
+  double known_noise_variance = 0;  ///< 0: estimated.
+  double largest_rate = 1;          ///< α is at most this, whatever the likelihood says,
+  double rate_variance = 0;         ///< which is known so exactly.
+  std::uint64_t seed = 0;
+};
+
+/// Takes what regression on all links (`linked`) says of how many can be wrong into the options.
+void bound_mismatch_rate(const Model& bound, const CandidateLinks& links, const LeastSquares& linked,
+                         MixtureOptions& options);
+
+/// α is larger than what is allowed by more than chance explains (one time in a hundred).
+[[nodiscard]] bool rate_is_implausible(double rate, const MixtureOptions& options);
+
+/// EM from `start`.
+[[nodiscard]] MixtureFit fit_mixture(const Model& bound, const CandidateLinks& links, const Vector& start,
+                                     const MixtureOptions& options = {});
+
+/// EM from least squares, from least squares stretched to undo what wrong links take away, from its best-fitting half
+/// and, for few parameters, from a consensus; the most likely of them. The rate is limited only where the likelihood's
+/// is implausible.
+[[nodiscard]] MixtureFit fit_mixture_from_all(const Model& bound, const CandidateLinks& links,
+                                              const LeastSquares& linked, const MixtureOptions& options = {});
+
+}  // namespace unshuffle

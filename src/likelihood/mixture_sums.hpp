@@ -1,0 +1,89 @@
+// What EM over links in the order given needs of the rows, and the information in its answer. Sums add up over pieces
+// of a table, so that tables in memory and tables in pieces go the same way.
+//
+// Link i is right with probability 1-α, and then y_i ~ N(f_i, σ²I) with o outputs; else y_i is drawn from a density q
+// that knows nothing of the features. J is ∂f/∂w, r = y - f, and π the probability that a link is right.
+#pragma once
+
+#include "unshuffle/core/types.hpp"
+
+namespace unshuffle {
+
+struct LinkBelief {
+  double noise_variance = 0;  ///< σ², per output.
+  double mismatch_rate = 0;   ///< α, of the links that are not known.
+};
+
+/// What a belief may be, whatever the rows say.
+struct BeliefLimits {
+  double known_noise_variance = 0;  ///< 0: estimated.
+  double least_noise_variance = 0;  ///< Rows without noise would make their links infinitely likely.
+  double largest_rate = 1;          ///< α is at most this.
+};
+
+struct LimitedBelief : LinkBelief {
+  bool noise_is_given = false;   ///< σ² is known, or the least there can be.
+  bool rate_is_limited = false;  ///< α is the largest one allowed; the likelihood alone would say more.
+};
+
+[[nodiscard]] LimitedBelief limited(const LinkBelief& estimate, const BeliefLimits& limits);
+
+/// Far below what can be told from none in responses like these.
+[[nodiscard]] double least_noise_variance(const Matrix& y);
+
+/// Rows at one w; a view.
+struct LinkedResiduals {
+  const Matrix& residual;   ///< r, a column per output.
+  const Vector& log_other;  ///< log q.
+  const Vector& weights;    ///< One per row.
+  Index known = 0;          ///< So many rows in front are surely linked.
+};
+
+struct Expectation {
+  Vector probability;  ///< π.
+  double log_likelihood = 0;
+};
+
+/// The E step.
+[[nodiscard]] Expectation expect_links(const LinkedResiduals& rows, const LinkBelief& belief);
+
+/// The links, each as far as it is right.
+struct RightLinks {
+  double numbers = 0;     ///< o Σ π.
+  double squares = 0;     ///< Σ π|r|², at the w of the same M step.
+  double open = 0;        ///< How many links are not known,
+  double open_right = 0;  ///< and Σ π of these.
+};
+
+/// The M step of σ² and α; that of w is weighted least squares. Where all links are known, α is one half.
+[[nodiscard]] LimitedBelief maximised(const RightLinks& links, const BeliefLimits& limits);
+
+/// Weighted sums over rows.
+struct MixtureSums {
+  double log_likelihood = 0;
+  double links = 0;    ///< Σ π.
+  double open = 0;     ///< How many links are not known.
+  double squares = 0;  ///< Σ π|r|².
+  Vector right;        ///< Σ π Jᵀr.
+  Matrix matrix;       ///< Σ π JᵀJ.
+  Matrix doubt;        ///< Σ π(1-π) d dᵀ,   d = (Jᵀr/σ², |r|²/(2σ²) - o/2, 1).
+  Matrix scores;       ///< Σ s sᵀ,   s = π d - (0, 0, 1-α).
+
+  explicit MixtureSums(Index parameters = 0);
+  MixtureSums& operator+=(const MixtureSums& more);
+};
+
+/// `jacobian` has the outputs below each other.
+[[nodiscard]] MixtureSums mixture_sums(const LinkedResiduals& rows, const Matrix& jacobian, const Expectation& expected,
+                                       const LinkBelief& belief);
+
+struct MixtureCovariance {
+  Matrix model;     ///< Inverse observed information, of w.
+  Matrix sandwich;  ///< Stays right when noise or q are not as assumed.
+};
+
+/// What limits gave did not come out of the likelihood; `rate_variance` is that of a limited α.
+[[nodiscard]] MixtureCovariance mixture_covariance(const MixtureSums& sums, const LimitedBelief& belief,
+                                                   double rate_variance);
+
+}  // namespace unshuffle

@@ -1,0 +1,309 @@
+#include "likelihood/search.hpp"
+
+#include <Eigen/Eigenvalues>
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+#include "core/in_parallel.hpp"
+#include "core/share_work.hpp"
+#include "objective/backend.hpp"
+#include "objective/batch.hpp"
+#include "starts/distance.hpp"
+#include "starts/moments.hpp"
+#include "starts/sorted_alternation.hpp"
+#include "starts/starts.hpp"
+#include "unshuffle/core/error.hpp"
+
+namespace unshuffle {
+
+namespace {
+
+constexpr Index sample_size = 3000;  // rows of either side on which starts are tried
+constexpr int most_starts = 48;      // tried, when the best optimum does not recur
+constexpr int round_size = 8;        // tried before looking whether it did
+constexpr int fewest_rounds = 3;
+constexpr int recurrences = 3;  // of the best optimum that end the search
+constexpr int moment_tries = 800;
+constexpr std::size_t moment_limit = 32;  // moment solutions tried
+constexpr int alternations = 16;          // sorted alternations tried
+constexpr int sample_iterations = 30;
+constexpr int full_iterations = 60;
+constexpr std::size_t refined_limit = 8;   // optima of the sample looked at on all rows
+constexpr std::size_t direct_limit = 12;   // moment solutions looked at on all rows whatever the sample says
+constexpr std::size_t finished_limit = 6;  // of those, optima taken to the end
+constexpr int brief_iterations = 6;        // on all rows, before that choice
+constexpr double hopeless_gap = 40;        // nats behind on the sample beyond which an optimum is given up
+
+/// A part of the whole work, in percent.
+struct Stretch {
+  double begin, end;
+};
+constexpr Stretch on_sample{0, 60}, on_all_rows{60, 90}, further{90, 100};
+
+constexpr const char* moments_kind = "moments";
+
+constexpr std::uint64_t sample_stream = 1ULL << 45U;
+constexpr std::uint64_t alternation_stream = 1ULL << 46U;
+
+double variance_of(const Matrix& y) { return (y.rowwise() - y.colwise().mean()).squaredNorm() / double(y.size()); }
+
+LikelihoodOptions loose(const FitOptions& options, double accuracy) {
+  LikelihoodOptions made;
+  made.evaluator.backend = options.backend;
+  made.evaluator.tolerance = std::max(options.tolerance, 0.1 * accuracy);
+  made.evaluator.accuracy = std::max(options.accuracy, accuracy);
+  made.known_noise_sd = options.known_noise_sd;
+  return made;
+}
+
+/// What is left of y's variance when w explains the rest, at least a little: ε to start from.
+double first_epsilon(const Problem& problem, const Model& bound, const Vector& w, double known_noise) {
+  const double variance = variance_of(problem.y);
+  if (known_noise > 0) return 2 * std::clamp(known_noise, 1e-3 * variance, variance);
+  double explained = 0;
+  if (const AdditiveModel* model = bound.additive(); model != nullptr && problem.x.cols() == 0) {
+    explained = variance_of(model->part(Side::feature, bound.basis(Side::feature, problem.z), w));
+  }
+  return 2 * std::clamp(variance - explained, 0.05 * variance, 0.5 * variance);
+}
+
+FoundOptimum as_start(const Problem& problem, const Model& bound, const Vector& w, double noise, std::string kind) {
+  FoundOptimum made;
+  made.optimum.parameters = w;
+  made.optimum.epsilon = first_epsilon(problem, bound, w, noise);
+  made.start = std::move(kind);
+  return made;
+}
+
+std::string packed(const Optimum& optimum, int evaluations) {
+  return nlohmann::json{to_hex(optimum.parameters),
+                        to_hex(Eigen::Vector2d(optimum.epsilon, optimum.nats)),
+                        optimum.converged,
+                        optimum.iterations,
+                        optimum.message,
+                        evaluations}
+      .dump();
+}
+
+std::pair<Optimum, int> unpacked(const std::string& text) {
+  const nlohmann::json all = nlohmann::json::parse(text);
+  const Vector numbers = from_hex(all.at(1));
+  if (numbers.size() != 2) throw BadData("two numbers were expected");
+  return {Optimum{from_hex(all.at(0)), numbers(0), numbers(1), all.at(2), all.at(3), all.at(4)}, all.at(5)};
+}
+
+class Search {
+ public:
+  Search(const Problem& problem, const Model& bound, const FitOptions& options)
+      : problem_(problem),
+        bound_(bound),
+        options_(options),
+        scalar_(backend_for(problem, bound, options.backend) == Backend::sorted),
+        one_block_(blocks_of(problem).size() == 1),
+        distance_(problem, bound) {}
+
+  SearchResult run() {
+    SearchResult result;
+    std::vector<FoundOptimum> starts = all_starts();
+    result.starts = int(starts.size());
+    result.one_start = options_.start_kind == StartKind::user || options_.starts == 1;
+    if (blind() && std::min(problem_.responses(), problem_.features()) > 2 * sample_size) {
+      // A sample may have no optimum where all rows have one; the moments are those of all rows.
+      std::vector<FoundOptimum> direct;
+      for (const FoundOptimum& start : starts) {
+        if (start.start == moments_kind && direct.size() < direct_limit) direct.push_back(start);
+      }
+      starts = promising(starts, result);
+      starts.insert(starts.end(), direct.begin(), direct.end());
+    }
+    refine(result, starts, on_all_rows);
+    if (blind() && !result.stopped) refine(result, along_flat_directions(result.optima.front().optimum), further);
+    return result;
+  }
+
+  /// Adds where the starts lead on all rows; of many starts, only the best after a few iterations are taken to the end.
+  void refine(SearchResult& result, const std::vector<FoundOptimum>& starts, const Stretch& stretch) const {
+    const bool many = starts.size() > finished_limit;
+    const double middle = 0.5 * (stretch.begin + stretch.end);
+    std::vector<FoundOptimum> brief;
+    if (many) {
+      for (FoundOptimum& one :
+           refined(problem_, starts, loose(options_, 1e-6), brief_iterations, {stretch.begin, middle}, result)) {
+        add(brief, std::move(one));
+      }
+      if (brief.size() > finished_limit) brief.resize(finished_limit);
+    }
+    for (FoundOptimum& one : refined(problem_, many ? brief : starts, loose(options_, 1e-9), full_iterations,
+                                     {many ? middle : stretch.begin, stretch.end}, result)) {
+      add(result.optima, std::move(one));
+    }
+  }
+
+ private:
+  /// Nothing but the two distributions is known, so that any search has to begin from them.
+  [[nodiscard]] bool blind() const {
+    return scalar_ && one_block_ && !options_.row_hint && options_.start_kind == StartKind::automatic;
+  }
+
+  std::vector<FoundOptimum> all_starts() {
+    std::vector<FoundOptimum> starts;
+    if (blind()) add_moment_starts(starts);
+    if (blind() && bound_.linear_in_parameters()) add_alternations(starts);
+    FitOptions options = options_;
+    if (blind() && options.starts == 0) options.starts = bound_.linear_in_parameters() ? 3 : most_starts;
+    for (const Start& start : make_starts(problem_, bound_, options)) {
+      starts.push_back(as_start(problem_, bound_, start.parameters, start.noise_sd * start.noise_sd, start.kind));
+    }
+    if (options_.starts > 0 && int(starts.size()) > options_.starts) starts.resize(std::size_t(options_.starts));
+    return starts;
+  }
+
+  /// The likelihood is a valley along the directions it curves least in; other optima may lie further down it.
+  std::vector<FoundOptimum> along_flat_directions(const Optimum& best) const {
+    LinkLikelihood likelihood(problem_, bound_, loose(options_, 1e-6));
+    const Index p = best.parameters.size();
+    const Vector unit = natural_steps(problem_, bound_, best.parameters);
+    const Matrix curvature =
+        unit.asDiagonal() * likelihood.information(best.theta()).topLeftCorner(p, p) * unit.asDiagonal();
+    const Eigen::SelfAdjointEigenSolver<Matrix> eigen(curvature);
+    std::vector<FoundOptimum> starts;
+    for (Index k = 0; k < std::min<Index>(2, p); ++k) {
+      const Vector direction = unit.cwiseProduct(eigen.eigenvectors().col(k));
+      const double reach = distance_(best.parameters, best.parameters + direction);
+      for (const double step : {-0.3, -0.1, 0.1, 0.3}) {
+        FoundOptimum start;
+        start.optimum.parameters = best.parameters + direction * (step / reach);
+        start.optimum.epsilon = best.epsilon;
+        start.start = "along a flat direction";
+        starts.push_back(std::move(start));
+      }
+    }
+    return starts;
+  }
+
+  void add_moment_starts(std::vector<FoundOptimum>& starts) {
+    std::vector<MomentStart> moments = moment_starts(problem_, bound_, moment_tries, options_.seed);
+    if (moments.size() > moment_limit) moments.resize(moment_limit);
+    for (const MomentStart& start : moments) {
+      starts.push_back(as_start(problem_, bound_, start.parameters, start.noise_variance, moments_kind));
+    }
+  }
+
+  void add_alternations(std::vector<FoundOptimum>& starts) {
+    FitOptions random = options_;
+    random.start_kind = StartKind::random;
+    random.starts = alternations;
+    const std::vector<Start> from = make_starts(problem_, bound_, random);
+    std::vector<Vector> reached(from.size());
+    in_parallel(from.size(), [&](std::size_t k) {
+      RandomStream stream(options_.seed, alternation_stream + k);
+      const Problem sample = draw_batch(problem_, 1000, stream);
+      reached[k] = sorted_alternation(sample, bound_, from[k].parameters).parameters;
+    });
+    for (const Vector& w : reached) starts.push_back(as_start(problem_, bound_, w, 0, "sorted alternation"));
+  }
+
+  /// Starts refined on a sample, distinct, best first, without the hopeless ones.
+  std::vector<FoundOptimum> promising(const std::vector<FoundOptimum>& starts, SearchResult& result) {
+    RandomStream stream(options_.seed, sample_stream);
+    const Problem sample = draw_batch(problem_, sample_size, stream);
+    std::vector<FoundOptimum> found;
+    const std::size_t limit = options_.starts > 0 ? starts.size() : std::min<std::size_t>(starts.size(), most_starts);
+    std::size_t tried = 0;
+    while (tried < limit) {
+      const std::size_t end = std::min(limit, tried + round_size);
+      const std::vector<FoundOptimum> round(starts.begin() + long(tried), starts.begin() + long(end));
+      const auto share = [&](std::size_t starts_done) { return on_sample.end * double(starts_done) / double(limit); };
+      for (FoundOptimum& one :
+           refined(sample, round, loose(options_, 1e-6), sample_iterations, {share(tried), share(end)}, result)) {
+        add(found, std::move(one));
+      }
+      tried = end;
+      if (result.stopped) break;
+      if (tried >= fewest_rounds * round_size && found.front().hits >= recurrences) break;
+    }
+    result.starts = int(tried);
+    const double best = found.front().optimum.nats;
+    std::erase_if(found, [&](const FoundOptimum& one) { return !(one.optimum.nats < best + hopeless_gap); });
+    if (found.size() > refined_limit) found.resize(refined_limit);
+    return found;
+  }
+
+  std::vector<FoundOptimum> refined(const Problem& problem, const std::vector<FoundOptimum>& starts,
+                                    const LikelihoodOptions& accuracy, int iterations, const Stretch& stretch,
+                                    SearchResult& result) const {
+    std::vector<FoundOptimum> reached = starts;
+    std::vector<int> evaluations(starts.size(), 0);
+    std::atomic<bool> stop{result.stopped};
+    std::atomic<int> done{0};
+    const auto keep_going = [&] {
+      const double share = std::min(1.0, double(++done) / double(starts.size()) / iterations);
+      if (options_.progress && omp_get_thread_num() == 0 &&
+          !options_.progress(stretch.begin + share * (stretch.end - stretch.begin), further.end)) {
+        stop = true;
+      }
+      return !stop;
+    };
+    share_work(options_, starts.size(), [&](std::size_t k) {
+      if (stop && k > 0) return;  // without a single evaluation, it is as good as nothing
+      const Optimum& from = starts[k].optimum;
+      WorkKey key("refined");
+      key.add(from.parameters).add(from.epsilon).add(double(problem.responses())).add(accuracy.evaluator.accuracy);
+      key.add(double(iterations));
+      const auto refine_one = [&] {
+        LinkLikelihood likelihood(problem, bound_, accuracy);
+        Optimum end =
+            most_likely_near(likelihood, problem, bound_, from.parameters, from.epsilon, iterations, keep_going);
+        return std::pair(std::move(end), likelihood.evaluations());
+      };
+      const auto pack = [&](const std::pair<Optimum, int>& end) {
+        return stop ? std::nullopt : std::optional(packed(end.first, end.second));
+      };
+      std::tie(reached[k].optimum, evaluations[k]) = finished_or(options_, key, refine_one, pack, unpacked);
+    });
+    result.stopped = stop;
+    for (std::size_t k = starts.size(); k-- > 0;) {
+      result.evaluations += evaluations[k];
+      if (evaluations[k] == 0 || !reached[k].optimum.parameters.allFinite()) reached.erase(reached.begin() + long(k));
+    }
+    return reached;
+  }
+
+  /// Adds an optimum to a list that is sorted and distinct; one that is there already counts as a hit.
+  void add(std::vector<FoundOptimum>& list, FoundOptimum one) const {
+    const auto better = [](const FoundOptimum& a, const FoundOptimum& b) { return a.optimum.nats < b.optimum.nats; };
+    const auto same = std::find_if(list.begin(), list.end(), [&](const FoundOptimum& other) {
+      return distance_(one.optimum.parameters, other.optimum.parameters) < same_predictions;
+    });
+    if (same == list.end()) {
+      list.insert(std::upper_bound(list.begin(), list.end(), one, better), std::move(one));
+      return;
+    }
+    same->hits += one.hits;
+    if (one.optimum.nats < same->optimum.nats) same->optimum = one.optimum;
+    std::stable_sort(list.begin(), list.end(), better);
+  }
+
+  const Problem& problem_;
+  const Model& bound_;
+  const FitOptions& options_;
+  bool scalar_;
+  bool one_block_;
+  PredictiveDistance distance_;
+};
+
+}  // namespace
+
+SearchResult search_optima(const Problem& problem, const Model& bound, const FitOptions& options) {
+  return Search(problem, bound, options).run();
+}
+
+void refine_into(SearchResult& result, const Problem& problem, const Model& bound, const FitOptions& options,
+                 const std::vector<FoundOptimum>& starts) {
+  Search(problem, bound, options).refine(result, starts, further);
+}
+
+}  // namespace unshuffle

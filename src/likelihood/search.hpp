@@ -1,0 +1,40 @@
+// The most likely coefficients when nothing is known of the links, and those that compete with them.
+//
+// The likelihood has many optima, most of them meaningless. Cheap starts (moments, sorted alternation on a sample) are
+// refined on a sample of rows, as many as it takes for the best optimum to turn up again and again; the distinct ones
+// that are not far behind are refined on all rows and compared in nats.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "likelihood/likelihood.hpp"
+#include "unshuffle/fitted/fit.hpp"
+
+namespace unshuffle {
+
+struct FoundOptimum {
+  Optimum optimum;
+  std::string start;  ///< The kind of start that led to it first.
+  int hits = 1;       ///< How many starts did, those at some distance from an optimum included.
+};
+
+struct SearchResult {
+  std::vector<FoundOptimum> optima;  ///< Distinct, the most likely first; at least one.
+  int starts = 0;
+  int evaluations = 0;
+  bool one_start = false;  ///< No more was allowed, so that other optima were not looked for.
+  bool stopped = false;    ///< Progress said so.
+};
+
+/// `problem` is completed() and `bound` bound to it. Of the options, those of starts, accuracy, backend and progress.
+[[nodiscard]] SearchResult search_optima(const Problem& problem, const Model& bound, const FitOptions& options);
+
+/// Refines `starts` on all rows and adds what is new to `result`, keeping its order.
+void refine_into(SearchResult& result, const Problem& problem, const Model& bound, const FitOptions& options,
+                 const std::vector<FoundOptimum>& starts);
+
+/// Optima closer than this predict the same, in standard deviations of y.
+inline constexpr double same_predictions = 0.02;
+
+}  // namespace unshuffle

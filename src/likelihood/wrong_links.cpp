@@ -1,0 +1,338 @@
+#include "likelihood/wrong_links.hpp"
+
+#include <Eigen/Eigenvalues>
+#include <Eigen/QR>
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+
+#include "core/balanced_inverse.hpp"
+#include "core/chi_squared.hpp"
+#include "core/gram.hpp"
+#include "core/in_parallel.hpp"
+#include "core/random.hpp"
+
+namespace unshuffle {
+
+// Link i is wrong with probability α, and then points at any row of its block. With z̄ the mean of the block's basis
+// rows, in which f is affine, y_i is on average over what the link may point at
+//   E y_i = f̃_i = f(x_i, (1-α) z_i + α z̄).
+// Regression of y on f̃ therefore finds w whatever the noise is, and where the model is too simple, what regression on
+// the right links would find (Lahiri & Larsen 2005; Chambers 2009). It needs α.
+//
+// Let s_i = f(x_i, z_i) - f(x_i, z̄) be what z says of row i, and t_i = y_i - f(x_i, z̄) what there is to say. Pairs
+// (s_i, t_i) are drawn from (1-α) P + α S⊗T, P being the law of right links, so that for any region R
+//   α ≤ (share of rows in R) / (S⊗T)(R),
+// with equality where right links never lie in R. R is the part of all pairs that contradict each other most: with a
+// and b the normal scores of s and t, those with the largest ρ(a²+b²) - 2ab, least likely under a normal copula of
+// correlation ρ. Nothing else is assumed of P, so the bound holds for any noise. S⊗T is sampled by pairing rows
+// at random within blocks.
+namespace {
+
+constexpr double correlation = 0.7;  // ρ; regions for 0.5 to 0.9 give much the same rate
+constexpr std::uint64_t partner_stream = 1ULL << 53U, pairing_streams = 1ULL << 54U;
+
+/// The links that are not known, block by block.
+std::vector<std::vector<Index>> open_links_by_block(const CandidateLinks& links) {
+  if (links.blocks.empty()) {
+    std::vector<Index> all(std::size_t(links.open()));
+    std::iota(all.begin(), all.end(), links.known);
+    return {all};
+  }
+  std::vector<std::vector<Index>> members(std::size_t(*std::max_element(links.blocks.begin(), links.blocks.end()) + 1));
+  for (Index i = links.known; i < links.size(); ++i) members[std::size_t(links.blocks[std::size_t(i)])].push_back(i);
+  return members;
+}
+
+/// The rows with a share of every feature row that is not known replaced by its block's mean.
+LinkedRows averaged(const CandidateLinks& links, double share) {
+  LinkedRows made = links.rows;
+  for (const std::vector<Index>& members : open_links_by_block(links)) {
+    if (members.empty()) continue;
+    Eigen::RowVectorXd mean = Eigen::RowVectorXd::Zero(made.z.cols());
+    for (const Index i : members) mean += links.rows.z.row(i);
+    mean /= double(members.size());
+    for (const Index i : members) made.z.row(i) += share * (mean - links.rows.z.row(i));
+  }
+  return made;
+}
+
+/// Each row's normal score; equal values have equal ones. Φ⁻¹ to three digits (Winitzki 2008).
+Vector normal_scores(const Vector& values) {
+  const Index n = values.size();
+  std::vector<Index> order(static_cast<std::size_t>(n));
+  std::iota(order.begin(), order.end(), Index{0});
+  std::sort(order.begin(), order.end(), [&](Index a, Index b) { return values(a) < values(b); });
+  Vector scores(n);
+  for (Index begin = 0, end = 0; begin < n; begin = end) {
+    while (end < n && values(order[std::size_t(end)]) == values(order[std::size_t(begin)])) ++end;
+    const double x = double(begin + end) / double(n) - 1;  // in (-1, 1)
+    constexpr double shape = 0.147;
+    const double tail = std::log1p(-x * x), half = 2 / (std::numbers::pi * shape) + 0.5 * tail;
+    const double score = std::copysign(std::sqrt(2 * (std::sqrt(half * half - tail / shape) - half)), x);
+    for (Index k = begin; k < end; ++k) scores(order[std::size_t(k)]) = score;
+  }
+  return scores;
+}
+
+double contradiction(double a, double b) { return correlation * (a * a + b * b) - 2 * a * b; }
+
+/// Contradictions of rows paired at random within their blocks.
+std::vector<double> at_random(const CandidateLinks& links, const Vector& s, const Vector& t, std::uint64_t seed) {
+  const Index open = links.open();
+  const Index rounds = std::clamp<Index>(200'000 / open, 2, 100);
+  std::vector<double> drawn;
+  drawn.reserve(std::size_t(rounds * open));
+  RandomStream random(seed, partner_stream);
+  for (const std::vector<Index>& members : open_links_by_block(links)) {
+    std::vector<Index> partners = members;
+    for (Index round = 0; round < rounds; ++round) {
+      shuffle(partners, random);
+      for (std::size_t k = 0; k < members.size(); ++k)
+        drawn.push_back(contradiction(s(partners[k] - links.known), t(members[k] - links.known)));
+    }
+  }
+  return drawn;
+}
+
+}  // namespace
+
+bool averages_over_partners(const Model& bound) { return bound.linear_in_parameters(); }
+
+MismatchRate largest_mismatch_rate(const Model& bound, const CandidateLinks& links, const Vector& w,
+                                   std::uint64_t seed) {
+  MismatchRate made;
+  made.influence = Vector::Zero(links.size());
+  const Index open = links.open();
+  Vector weights = links.weights_or_one().tail(open);
+  if (open == 0 || !(weights.sum() > 0)) return made;
+  weights /= weights.sum();
+  const LinkedRows mean = averaged(links, 1);
+  const Matrix middle = predict_pairs(bound, mean.x, mean.z, w).bottomRows(open);
+  const Matrix said = predict_pairs(bound, links.rows.x, links.rows.z, w).bottomRows(open) - middle;
+  // Of several responses, the direction that the features say most of.
+  const Eigen::SelfAdjointEigenSolver<Matrix> axes(said.transpose() * said);
+  const Vector axis = axes.eigenvectors().rightCols(1);
+  const Vector s = normal_scores(said * axis), t = normal_scores((links.rows.y.bottomRows(open) - middle) * axis);
+
+  std::vector<double> random = at_random(links, s, t, seed);
+  std::sort(random.begin(), random.end());
+  Vector observed(open);
+  for (Index i = 0; i < open; ++i) observed(i) = contradiction(s(i), t(i));
+
+  // The smaller R, the fewer right links are in it, and the fewer rows to count. The size that gives the lowest upper
+  // end is taken; errors are those of the rate in the largest, so that a count that is low by chance is not taken for
+  // exact.
+  constexpr double largest = 0.4, smallest = 0.01, fewest_rows = 50, errors = 3;
+  double in_largest = 0, lowest_end = HUGE_VAL;
+  for (double share = largest; share == largest || (share >= smallest && share * double(open) >= fewest_rows);
+       share /= 2) {
+    const double limit = random[std::size_t((1 - share) * double(random.size()))];
+    const auto beyond = double(random.end() - std::lower_bound(random.begin(), random.end(), limit));
+    const double expected = beyond / double(random.size());
+    const Vector inside = (observed.array() >= limit).cast<double>();
+    const double rate = weights.dot(inside) / expected, one_row = 1 / (double(open) * expected);
+    if (share == largest) in_largest = std::max(rate, one_row);
+    const double variance = in_largest * (weights.squaredNorm() / expected + 1 / beyond);
+    const double end = rate + errors * std::sqrt(variance);
+    if (end >= lowest_end) continue;
+    lowest_end = end;
+    made.rate = std::min(1.0, rate);
+    made.variance = variance;
+    made.influence.tail(open) = weights.cwiseProduct(inside / expected - Vector::Constant(open, rate));
+  }
+  return made;
+}
+
+namespace {
+
+// Every link's part in the error of w is  M⁻¹ (Σ_k J̃ᵀr̃ + J̃ᵀs·(its part in the error of α)),   as ∂f̃/∂α = -s.
+Matrix adjusted_covariance(const Model& bound, const LinkedRows& expected, const LeastSquares& solved,
+                           const Matrix& said, const Vector& weights, const MismatchRate& mismatch) {
+  const Index n = expected.size();
+  const Matrix jacobian = linked_jacobian(bound, expected, solved.parameters);
+  const Matrix r = residuals(bound, expected, solved.parameters);
+  Matrix scores = Matrix::Zero(n, jacobian.cols());
+  Vector by_rate = Vector::Zero(jacobian.cols());
+  for (Index k = 0; k < r.cols(); ++k) {
+    const auto part = jacobian.middleRows(k * n, n);
+    scores.array() += part.array().colwise() * (weights.array() * r.col(k).array());
+    by_rate += part.transpose() * weights.cwiseProduct(said.col(k));
+  }
+  scores.noalias() += mismatch.influence * by_rate.transpose();
+  const Matrix inverse = balanced_inverse(solved.matrix);
+  return inverse * gram(scores) * inverse;
+}
+
+// Residuals of the open links are those of right and of wrong ones: E|r|² = (1-α) oσ² + α E|t_i - s_j|², and as s has
+// mean zero in its block, E|t_i - s_j|² = E|t|² + E|s|².
+double noise_of_right_links(const CandidateLinks& links, const Matrix& r, const Matrix& said, double rate) {
+  constexpr double smallest_share = 1e-3;  // of the squares; less cannot be told from none
+  const Index open = links.open();
+  const Matrix s = said.bottomRows(open), t = s + r.bottomRows(open);
+  const double right_rows = double(links.known) + (1 - rate) * double(open);
+  const double squares = r.squaredNorm() - rate * (s.squaredNorm() + t.squaredNorm());
+  return std::max(squares, smallest_share * r.squaredNorm()) / (right_rows * double(r.cols()));
+}
+
+}  // namespace
+
+AdjustedFit fit_adjusted(const Model& bound, const CandidateLinks& links, const LeastSquares& linked,
+                         std::uint64_t seed) {
+  AdjustedFit made;
+  made.mismatch = largest_mismatch_rate(bound, links, linked.parameters, seed);
+  // Wrong links divide by what is left of one, of which the error should not be larger than itself.
+  const double rate = std::min(made.mismatch.rate, std::max(0.0, 1 - std::sqrt(made.mismatch.variance)));
+  const LinkedRows expected = averaged(links, rate), mean = averaged(links, 1);
+  const Vector weights = links.weights_or_one();
+  const LeastSquares solved = least_squares(bound, expected, linked.parameters, weights);
+  made.parameters = solved.parameters;
+  const Matrix r = residuals(bound, links.rows, made.parameters);
+  const Matrix said = residuals(bound, mean, made.parameters) - r;
+  made.covariance = adjusted_covariance(bound, expected, solved, said, weights, made.mismatch);
+  made.noise_variance = noise_of_right_links(links, r, said, rate);
+  return made;
+}
+
+// Where w is right, E y_i = f(x_i, z̄) + c s_i with c = 1-α, so that Jᵀ(y - f(x, z̄) - c s) is zero on average, for
+// one c; without any right link it is for c = 0. Regression's own errors Σ J r, r its residuals, are the yardstick: an
+// estimate that knows more than regression differs from it by less (Hausman 1978).
+namespace {
+
+using Solver = Eigen::CompleteOrthogonalDecomposition<Matrix>;
+
+/// Of a sum of products with ones on its diagonal; directions that are only rounding do not count.
+Solver solver_of(const Matrix& matrix) {
+  Solver made;
+  made.setThreshold(1e-10);
+  made.compute(matrix);
+  return made;
+}
+
+class Moments {
+ public:
+  Moments(const Model& bound, const CandidateLinks& links, const Vector& w)
+      : bound_(bound),
+        links_(links),
+        weights_(links.weights_or_one().tail(links.open())),
+        mean_(averaged(links, 1)),
+        jacobian_(linked_jacobian(bound, links.rows, w)) {
+    const LeastSquares all = least_squares(bound, links.rows, w, links.weights);
+    const Matrix left = residuals(bound, links.rows, all.parameters);
+    Matrix errors = Matrix::Zero(links.open(), w.size());
+    for (Index k = 0; k < left.cols(); ++k) errors.array() += part(k).array().colwise() * open_column(left, k).array();
+    // In units of these errors columns of any scale count alike.
+    unit_ = errors.colwise().norm().transpose().unaryExpr([](double e) { return e > 0 ? 1 / e : 0.0; });
+    solver_ = solver_of(gram(errors * unit_.asDiagonal()));
+  }
+
+  [[nodiscard]] Index rank() const { return solver_.rank(); }
+
+  /// f(x, z̄; w).
+  [[nodiscard]] Matrix middle(const Vector& w) const { return predict_pairs(bound_, mean_.x, mean_.z, w); }
+
+  /// Jᵀv over the open links.
+  [[nodiscard]] Vector of(const Matrix& values) const {
+    Vector sum = Vector::Zero(unit_.size());
+    for (Index k = 0; k < values.cols(); ++k) sum += part(k).transpose() * open_column(values, k);
+    return unit_.cwiseProduct(sum);
+  }
+  [[nodiscard]] double product(const Vector& a, const Vector& b) const { return a.dot(solver_.solve(b)); }
+
+ private:
+  [[nodiscard]] Eigen::Block<const Matrix> part(Index k) const {
+    return jacobian_.block(k * links_.size() + links_.known, 0, links_.open(), jacobian_.cols());
+  }
+  [[nodiscard]] Vector open_column(const Matrix& values, Index k) const {
+    return weights_.cwiseProduct(values.col(k).tail(links_.open()));
+  }
+
+  const Model& bound_;
+  const CandidateLinks& links_;
+  Vector weights_;  // of the open links
+  LinkedRows mean_;
+  Matrix jacobian_;
+  Vector unit_;
+  Solver solver_;
+};
+
+}  // namespace
+
+double agreement_with_regression(const Model& bound, const CandidateLinks& links, const Vector& w) {
+  if (!averages_over_partners(bound) || links.open() == 0) return 1;
+  const Moments moments(bound, links, w);
+  const Matrix middle = moments.middle(w);
+  const Vector moved = moments.of(links.rows.y - middle);
+  const Vector per_share = moments.of(predict_pairs(bound, links.rows.x, links.rows.z, w) - middle);
+  const double curvature = moments.product(per_share, per_share);
+  const Index freedom = moments.rank() - 1;
+  if (freedom < 1 || !(curvature > 0)) return 1;
+  const double right = std::clamp(moments.product(per_share, moved) / curvature, 0.0, 1.0);
+  const Vector rest = moved - right * per_share;
+  return chi_squared_tail(std::max(0.0, moments.product(rest, rest)), double(freedom));
+}
+
+namespace {
+
+/// Share of random pairings within blocks that explain `left`, what the mean rows leave of the open responses, as well
+/// as the order given. `slopes` is ∂s/∂w of the open links, output by output below one another.
+double share_of_pairings_as_good(const CandidateLinks& links, const Matrix& slopes, const Matrix& left) {
+  constexpr std::size_t pieces = 50, pairings_of_a_piece = 400;
+  const Vector scale =
+      slopes.colwise().norm().transpose().unaryExpr([](double norm) { return norm > 0 ? 1 / norm : 0.0; });
+  const Matrix scaled = slopes * scale.asDiagonal();
+  const Eigen::SelfAdjointEigenSolver<Matrix> eigen(gram(scaled));
+  const Vector shrink = eigen.eigenvalues().unaryExpr([](double v) { return v > 1e-10 ? 1 / std::sqrt(v) : 0.0; });
+  const Matrix axes = scaled * eigen.eigenvectors() * shrink.asDiagonal();  // orthonormal, as far as there are any
+  const Vector weights = links.weights_or_one().tail(links.open());
+  const std::vector<std::vector<Index>> blocks = open_links_by_block(links);
+  const auto explained = [&](const std::vector<std::vector<Index>>& partners) {
+    Vector sum = Vector::Zero(axes.cols());
+    for (Index k = 0; k < left.cols(); ++k) {
+      for (std::size_t b = 0; b < blocks.size(); ++b) {
+        for (std::size_t i = 0; i < blocks[b].size(); ++i) {
+          const Index row = blocks[b][i] - links.known, partner = partners[b][i] - links.known;
+          sum += weights(row) * left(row, k) * axes.row(k * left.rows() + partner).transpose();
+        }
+      }
+    }
+    return sum.squaredNorm();
+  };
+  const double in_order = (1 - 1e-12) * explained(blocks);
+  std::vector<int> as_good(pieces, 0);
+  in_parallel(pieces, [&](std::size_t piece) {
+    RandomStream random(0, pairing_streams + piece);
+    std::vector<std::vector<Index>> partners = blocks;
+    for (std::size_t k = 0; k < pairings_of_a_piece; ++k) {
+      for (std::vector<Index>& members : partners) shuffle(members, random);
+      as_good[piece] += explained(partners) >= in_order ? 1 : 0;
+    }
+  });
+  const int count = std::accumulate(as_good.begin(), as_good.end(), 0);
+  return (1.0 + count) / (1.0 + double(pieces * pairings_of_a_piece));
+}
+
+}  // namespace
+
+double significance_of_order(const Model& bound, const CandidateLinks& links) {
+  constexpr Index few = 1000;  // χ² is not to be trusted with
+  if (links.open() == 0) return 1;
+  const Vector zero = Vector::Zero(bound.parameters());
+  std::vector<Index> open(std::size_t(links.open()));
+  std::iota(open.begin(), open.end(), links.known);
+  const LinkedRows mean = subset(averaged(links, 1), open);
+  const LeastSquares without = least_squares(bound, mean, zero, links.weights_or_one()(open));
+  if (links.open() <= few) {
+    const Matrix slopes = linked_jacobian(bound, subset(links.rows, open), zero) - linked_jacobian(bound, mean, zero);
+    return share_of_pairings_as_good(links, slopes, residuals(bound, mean, without.parameters));
+  }
+  const Moments moments(bound, links, zero);
+  const Vector moved = moments.of(links.rows.y - moments.middle(without.parameters));
+  const Vector scale = without.matrix.diagonal().unaryExpr([](double d) { return d > 0 ? 1 / std::sqrt(d) : 0.0; });
+  const Index freedom = moments.rank() - solver_of(scale.asDiagonal() * without.matrix * scale.asDiagonal()).rank();
+  if (freedom < 1) return 1;
+  return chi_squared_tail(std::max(0.0, moments.product(moved, moved)), double(freedom));
+}
+
+}  // namespace unshuffle

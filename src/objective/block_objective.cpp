@@ -1,0 +1,190 @@
+#include "objective/block_objective.hpp"
+
+#include <cmath>
+
+#include "unshuffle/core/team.hpp"
+
+namespace unshuffle {
+namespace {
+
+// The library's entropic values are against μ⊗ν; the paper's H(Γ) = ΣΓ(log Γ - 1) is against counting, which adds this.
+double paper_constant(const BlockRows& responses, const BlockRows& features, double epsilon) {
+  return epsilon * (responses.self_entropy() + features.self_entropy());
+}
+
+/// What is measured on the points exceeds what is estimated on the nodes, seldom by more than three times.
+constexpr double estimate_margin = 0.1;
+
+transport::MarginalPolicies policies_of(const EvaluatorOptions& options, const BlockRows& responses,
+                                        const BlockRows& features) {
+  return transport::of_sizes(options.response_side, options.feature_side, responses.size(), features.size());
+}
+
+/// A response that has a partner is one less of those that have none.
+transport::RowCost row_cost(const EvaluatorOptions& options, const transport::MarginalPolicies& policies) {
+  if (!options.log_absence || !std::holds_alternative<transport::Sampled>(policies.rows)) return {};
+  return [law = options.log_absence](double y) { return law(Vector::Constant(1, y)); };
+}
+
+/// A row of sampled sums has a partner for certain when it holds `ratio` of its weight.
+void set_mass(const BlockRows& rows, const transport::MarginalPolicy& policy, const Vector& ratio, Vector& mass) {
+  const auto* sampled = std::get_if<transport::Sampled>(&policy);
+  const double whole = sampled != nullptr ? std::max(1.0, sampled->ratio) : 1.0;
+  for (Index k = 0; k < rows.size(); ++k) mass[rows.rows[static_cast<std::size_t>(k)]] = ratio[k] / whole;
+}
+
+transport::SolverOptions solver_options(const EvaluatorOptions& options, const transport::MarginalPolicies& policies) {
+  transport::SolverOptions solver;
+  solver.relative = false;
+  solver.rows = policies.rows;
+  solver.columns = policies.columns;
+  solver.tolerance = options.tolerance;
+  return solver;
+}
+
+}  // namespace
+
+double BlockRows::self_entropy() const {
+  if (weights.size() == 0) return -std::log(static_cast<double>(size()));
+  return (weights.array() * weights.array().log()).sum();
+}
+
+Matrix BlockRows::weighted(Matrix x) const {
+  if (weights.size() == 0) return x / static_cast<double>(size());
+  return weights.asDiagonal() * x;
+}
+
+Vector BlockRows::all_weights() const {
+  return weights.size() > 0 ? weights : Vector::Constant(size(), 1.0 / static_cast<double>(size()));
+}
+
+LineBlock::LineBlock(BlockRows responses, BlockRows features, const EvaluatorOptions& options)
+    : responses_(std::move(responses)),
+      features_(std::move(features)),
+      policies_(policies_of(options, responses_, features_)),
+      transport_({.row_policy = policies_.rows,
+                  .column_policy = policies_.columns,
+                  .row_cost = row_cost(options, policies_),
+                  .tolerance = options.tolerance,
+                  .accuracy = estimate_margin * options.accuracy}) {}
+
+BlockValue LineBlock::solve(Vector t, Vector s, double epsilon, Objective objective) {
+  t_ = std::move(t);
+  s_ = std::move(s);
+  epsilon_ = epsilon;
+  const transport::LineReport report = transport_.solve(t_, responses_.weights, s_, features_.weights, epsilon);
+  BlockValue value;
+  value.transport_cost = report.transport_cost;
+  value.objective = objective == Objective::transport ? report.transport_cost
+                                                      : report.value + paper_constant(responses_, features_, epsilon);
+  value.marginal_error = report.marginal_error;
+  value.compression_error = report.compression_error;
+  value.iterations = report.iterations;
+  value.converged = report.converged;
+  value.message = report.message;
+  return value;
+}
+
+Vector LineBlock::gradient(Side side, Objective objective) {
+  return rows(side).weighted(transport_.gradient(side, objective));
+}
+
+Matrix LineBlock::hessian(const Matrix& t_jacobian, const Matrix& s_jacobian, Objective objective) {
+  return transport_.hessian(t_jacobian, responses_.weights, s_jacobian, features_.weights, objective);
+}
+
+void LineBlock::link(SoftLinks& links) {
+  u_ = transport_.potential(Side::response);
+  v_ = transport_.potential(Side::feature);
+  for (const Side side : {Side::response, Side::feature}) {
+    const Vector ratio = transport_.log_ratio(side).array().exp();
+    const bool by_row = side == Side::response;
+    set_mass(rows(side), by_row ? policies_.rows : policies_.columns, ratio,
+             by_row ? links.response_mass : links.feature_mass);
+    links.measured_error = std::max(links.measured_error, measured_error(side, ratio));
+  }
+}
+
+// The plan was found on few nodes and carried to the points by interpolation. Summing it over all points, with no
+// approximation but the potentials themselves, tells how well its marginals are met. A row that holds less than the
+// mean is measured by the mean: one that was given up may be off by more than the nothing it holds.
+double LineBlock::measured_error(Side side, const Vector& ratio) const {
+  constexpr Index most_samples = 32;
+  const bool by_row = side == Side::response;
+  const Vector &own = by_row ? t_ : s_, &other = by_row ? s_ : t_;
+  const Vector &own_potential = by_row ? u_ : v_, &other_potential = by_row ? v_ : u_;
+  const BlockRows& partners = by_row ? features_ : responses_;
+  const Index samples = std::min(most_samples, own.size());
+  const double mean = ratio.mean();
+  Vector error(samples);
+#pragma omp parallel for schedule(static)
+  for (Index k = 0; k < samples; ++k) {
+    const Index i = own.size() * k / samples;
+    const Vector entries =
+        (own_potential[i] + other_potential.array() - (own[i] - other.array()).square() / epsilon_).exp();
+    error[k] = std::abs(partners.weighted(entries).sum() - ratio[i]) / std::max(ratio[i], mean);
+  }
+  return error.maxCoeff();
+}
+
+double LineBlock::plan_entry(Index i, Index j) const {
+  auto weight = [](const BlockRows& rows, Index k) {
+    return rows.weights.size() > 0 ? rows.weights[k] : 1.0 / static_cast<double>(rows.size());
+  };
+  return weight(responses_, i) * weight(features_, j) * std::exp(u_[i] + v_[j] - cost_entry(i, j) / epsilon_);
+}
+
+DenseBlock::DenseBlock(BlockRows responses, BlockRows features, const EvaluatorOptions& options, Team* team)
+    : responses_(std::move(responses)),
+      features_(std::move(features)),
+      options_(solver_options(options, policies_of(options, responses_, features_))) {
+  options_.team = team;
+  solver_.set_options(options_);
+}
+
+std::vector<Index> DenseBlock::held(Side side) const {
+  const std::vector<Index>& all = rows(side).rows;
+  const Side longer = responses_.size() >= features_.size() ? Side::response : Side::feature;
+  if (options_.team == nullptr || side != longer) return all;
+  const RowShare share = options_.team->share_of(static_cast<Index>(all.size()));
+  return {all.begin() + share.first, all.begin() + share.first + share.count};
+}
+
+BlockValue DenseBlock::solve(double epsilon, Objective objective) {
+  options_.epsilon = epsilon;
+  solver_.set_options(options_);
+  const bool weighted = log_prior_.size() > 0;  // never with a team
+  if (weighted)
+    plan_ = solver_.solve(cost_ - epsilon * log_prior_, responses_.weights, features_.weights);
+  else if (options_.team == nullptr)
+    plan_ = solver_.solve(cost_, responses_.weights, features_.weights);
+  else
+    plan_ = solver_.solve(cost_, responses_.all_weights(), features_.all_weights());
+  BlockValue value;
+  value.transport_cost = plan_.transport_cost;
+  if (weighted) value.transport_cost += epsilon * plan_.coupling.cwiseProduct(log_prior_).sum();
+  value.objective = objective == Objective::transport ? value.transport_cost
+                                                      : plan_.value + paper_constant(responses_, features_, epsilon);
+  value.marginal_error = plan_.marginal_error;
+  value.iterations = plan_.newton_steps + plan_.sinkhorn_steps;
+  value.converged = plan_.converged;
+  value.message = plan_.message;
+  return value;
+}
+
+// <C,Γ> is what the solver calls the transport cost plus ε<log ω, Γ>.
+Matrix DenseBlock::plan_weights(Objective objective) {
+  Matrix weights = solver_.weights(plan_, objective);
+  if (objective == Objective::transport && log_prior_.size() > 0)
+    weights += solver_.pull_back(plan_, options_.epsilon * log_prior_);
+  return weights;
+}
+
+void DenseBlock::forget() { solver_ = transport::Solver(options_); }
+
+void DenseBlock::link(SoftLinks& links) {
+  set_mass(responses_, options_.rows, plan_.row_sums.cwiseQuotient(responses_.all_weights()), links.response_mass);
+  set_mass(features_, options_.columns, plan_.column_sums.cwiseQuotient(features_.all_weights()), links.feature_mass);
+}
+
+}  // namespace unshuffle

@@ -1,0 +1,104 @@
+// The outer objective of one block of rows, on either path, in terms of what the model must pull back.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "transport/line_transport.hpp"
+#include "unshuffle/objective/evaluator.hpp"
+#include "unshuffle/transport/solver.hpp"
+
+namespace unshuffle {
+
+/// One block's objective per unit of its mass, and what it takes to continue.
+struct BlockValue {
+  double objective = 0;
+  double transport_cost = 0;
+  double marginal_error = 0;
+  double compression_error = 0;
+  int iterations = 0;
+  bool converged = false;
+  std::string message;
+};
+
+/// Rows of one block with their weights, normalised within the block; empty when equal.
+struct BlockRows {
+  std::vector<Index> rows;
+  Vector weights;
+
+  [[nodiscard]] Index size() const { return static_cast<Index>(rows.size()); }
+  /// Σ μ log μ.
+  [[nodiscard]] double self_entropy() const;
+  /// x multiplied by the rows' weights.
+  [[nodiscard]] Matrix weighted(Matrix x) const;
+  /// The weights, equal ones too.
+  [[nodiscard]] Vector all_weights() const;
+};
+
+/// One output and an additive model: C_ij = (t_i - s_j)², never formed.
+class LineBlock {
+ public:
+  LineBlock(BlockRows responses, BlockRows features, const EvaluatorOptions& options);
+
+  BlockValue solve(Vector t, Vector s, double epsilon, Objective objective);
+  /// Derivative of the objective in every t (or s).
+  [[nodiscard]] Vector gradient(Side side, Objective objective);
+  [[nodiscard]] Matrix hessian(const Matrix& t_jacobian, const Matrix& s_jacobian, Objective objective);
+  void forget() { transport_.forget(); }
+
+  /// Fills the block's part of `links` and remembers potentials for plan_entry().
+  void link(SoftLinks& links);
+  [[nodiscard]] double plan_entry(Index i, Index j) const;
+  [[nodiscard]] double cost_entry(Index i, Index j) const { return (t_[i] - s_[j]) * (t_[i] - s_[j]); }
+  [[nodiscard]] const BlockRows& rows(Side side) const { return side == Side::response ? responses_ : features_; }
+
+ private:
+  BlockRows responses_, features_;
+  transport::MarginalPolicies policies_;
+  transport::LineTransport transport_;
+  [[nodiscard]] double measured_error(Side side, const Vector& ratio) const;
+
+  Vector t_, s_, u_, v_;
+  double epsilon_ = 0;
+};
+
+/// Anything else: C is formed in full, by a team each process's share of it. Prior weights ω of pairs (not with a team)
+/// are the measure against which the plan's entropy is taken,
+///   min <C,Γ> + ε KL(Γ | ω∘μ⊗ν)  =  min <C - ε log ω, Γ> + ε KL(Γ | μ⊗ν),
+/// so to the solver they are a part of the cost. The objectives keep them where the entropy is: the entropic value, a
+/// likelihood over links, has both, and the transport cost <C,Γ>, how well w explains the links chosen, neither. With
+/// the prior in it, w would be rewarded for following the prior instead of the data.
+class DenseBlock {
+ public:
+  DenseBlock(BlockRows responses, BlockRows features, const EvaluatorOptions& options, Team* team);
+
+  /// The rows of cost(), or its columns: all of the block's, or this process's share of the longer side.
+  [[nodiscard]] std::vector<Index> held(Side side) const;
+  /// The caller fills cost() first.
+  BlockValue solve(double epsilon, Objective objective);
+  [[nodiscard]] Matrix& cost() { return cost_; }
+  [[nodiscard]] bool leaves_responses_out() const { return std::holds_alternative<transport::Sampled>(options_.rows); }
+  /// log ω of every pair; empty: all ones.
+  [[nodiscard]] Matrix& log_prior() { return log_prior_; }
+  /// W = d objective / dC, of the pairs in cost().
+  [[nodiscard]] Matrix plan_weights(Objective objective);
+  void forget();
+
+  void link(SoftLinks& links);
+  /// Not with a team.
+  [[nodiscard]] double plan_entry(Index i, Index j) const { return plan_.coupling(i, j); }
+  [[nodiscard]] double cost_entry(Index i, Index j) const {
+    return cost_(i, j) - (log_prior_.size() > 0 ? options_.epsilon * log_prior_(i, j) : 0.0);
+  }
+  [[nodiscard]] const BlockRows& rows(Side side) const { return side == Side::response ? responses_ : features_; }
+
+ private:
+  BlockRows responses_, features_;
+  transport::SolverOptions options_;
+  transport::Solver solver_;
+  Matrix cost_, log_prior_;
+  transport::Plan plan_;
+};
+
+}  // namespace unshuffle

@@ -1,0 +1,62 @@
+#include "unshuffle/objective/feasible.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+
+#include "objective/backend.hpp"
+#include "unshuffle/core/error.hpp"
+#include "unshuffle/core/team.hpp"
+#include "unshuffle/estimators/methods.hpp"
+
+namespace unshuffle {
+
+double free_memory_bytes() {
+  std::ifstream file("/proc/meminfo");
+  std::string key;
+  double kilobytes = 0;
+  std::string unit;
+  while (file >> key >> kilobytes && std::getline(file, unit)) {
+    if (key == "MemAvailable:") return kilobytes * 1024;
+  }
+  return INFINITY;
+}
+
+double dense_bytes(const Problem& problem) {
+  double entries = 0;
+  for (const Block& block : blocks_of(problem)) {
+    entries += static_cast<double>(block.response_rows.size()) * static_cast<double>(block.feature_rows.size());
+  }
+  // Cost, plan and the workspace of a solve with its gradient: about six matrices of doubles, two more with a prior.
+  return (problem.has_prior() ? 8.0 : 6.0) * 8.0 * entries;
+}
+
+void require_estimable(const Problem& problem, const Model& bound) {
+  require_enough_rows(problem, bound.parameters());
+  require_scales(problem);
+  require_varying_responses(problem);
+  const auto names = bound.parameter_names();
+  if (std::any_of(names.begin(), names.end(), is_intercept)) require_varying_features(problem);
+}
+
+void require_memory(const Problem& problem, const Model& bound, const FitOptions& options) {
+  if (!info_of(options.method).dense && backend_for(problem, bound, options.backend) == Backend::sorted) return;
+  const bool plan_is_shared =
+      options.method == Method::robot || options.method == Method::robot_robust || options.method == Method::automatic;
+  const int processes = several(options.team) && plan_is_shared && !problem.has_prior() ? options.team->size() : 1;
+  require_memory(dense_bytes(problem) / processes,
+                 fmt::format("{} × {} rows on the dense backend", problem.responses(), problem.features()),
+                 "; use one response and an additive model (sorted backend) with a method that has no matrix of all "
+                 "pairs, or groups with --group");
+}
+
+void require_memory(double bytes, const std::string& what, const std::string& advice) {
+  const double available = free_memory_bytes();
+  if (bytes <= available) return;
+  throw SystemFailure(fmt::format("{} need about {:.3g} GB of memory and {:.3g} GB are free{}", what, bytes / 1e9,
+                                  available / 1e9, advice));
+}
+
+}  // namespace unshuffle

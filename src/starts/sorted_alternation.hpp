@@ -1,0 +1,18 @@
+// Alternating minimisation of one response with an additive model: match by sorting, refit, again.
+#pragma once
+
+#include "links/linked.hpp"
+
+namespace unshuffle {
+
+/// A fixed point of hard matching, or what a few dozen cheap steps from `w` lead to.
+struct SortedAlternation {
+  Vector parameters;
+  Links links;
+  double squares = 0;  ///< Of the residuals of the links.
+};
+
+/// Groups and known pairs are not looked at.
+[[nodiscard]] SortedAlternation sorted_alternation(const Problem& problem, const Model& bound, const Vector& w);
+
+}  // namespace unshuffle
