@@ -10,21 +10,27 @@
 
 #include "commands.hpp"
 #include "course.hpp"
+#include "estimator_options.hpp"
+#include "link_options.hpp"
 #include "options.hpp"
 #include "progress.hpp"
-#include "search.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/output_file.hpp"
-#include "unshuffle/model/registry.hpp"
-#include "unshuffle/report/json.hpp"
+#include "unshuffle/core/wording.hpp"
+#include "unshuffle/fitted/fitted.hpp"
+#include "unshuffle/objective/feasible.hpp"
 
 namespace unshuffle::app {
 namespace {
 
 struct CompareCommand {
+  explicit CompareCommand(CLI::App& app) : options(app, all_estimators()) {}
+
   TableOptions tables;
-  MethodOptions method;
-  SearchOptions search;
+  EstimatorFlags options;
+  ModelOptions model;
+  LinkOptions links;
+  Execution execution{.dialect = Dialect::command_line};
   std::string test;
   std::vector<std::string> methods;
   std::string csv;
@@ -41,8 +47,8 @@ struct Test {
 
 /// What a method came to, or why it did not.
 struct Row {
-  Method method;
-  std::optional<Fit> fit;
+  std::string method;
+  std::optional<Result> fit;
   std::string reason;
   double seconds = 0;
   std::optional<double> coefficient_error;
@@ -55,36 +61,46 @@ struct Bench {
   Problem problem;
   std::unique_ptr<Model> model;
   std::unique_ptr<Model> bound;
-  FitOptions options;
   std::optional<Test> test;
   std::optional<Vector> truth;
   std::vector<KnownPair> true_links;
 };
 
-// Left out of the default list: the oracle where there is nothing it could know, robot-unrolled, which is robot with a
-// slower gradient, and sinkhorn-gw where it would take longer than all others together.
-std::vector<Method> default_methods(const CompareCommand& command, const Problem& problem) {
+/// Estimators that are tried without being asked for.
+std::vector<Estimator> default_estimators(const CompareCommand& command, const Problem& problem) {
   constexpr double many_pairs = 5e5;
-  std::vector<Method> methods;
-  for (const MethodInfo& info : known_methods()) {
-    if (info.method == Method::robot_unrolled) continue;
-    if (info.method == Method::oracle && command.search.truth.empty() && command.search.known.empty()) continue;
-    if (info.method == Method::sinkhorn_gw && double(problem.responses()) * double(problem.features()) > many_pairs) {
-      continue;
+  const bool small = double(problem.responses()) * double(problem.features()) <= many_pairs;
+  const bool known = !command.links.truth.empty() || !command.links.known.empty();
+  std::vector<Estimator> estimators;
+  for (const EstimatorEntry& entry : all_estimators()) {
+    const Compared when = entry.traits.compared;
+    if (when == Compared::always || (when == Compared::with_known_pairs && known) ||
+        (when == Compared::on_small_tables && small)) {
+      estimators.push_back(estimator_named(entry.traits.name).value());
     }
-    methods.push_back(info.method);
   }
-  return methods;
+  return estimators;
 }
 
-std::vector<Method> named_methods(const CompareCommand& command) {
-  std::vector<Method> methods;
+std::vector<Estimator> named_estimators(const CompareCommand& command) {
+  std::vector<Estimator> estimators;
   for (const std::string& name : command.methods) {
-    const auto method = method_named(name);
-    if (!method) throw InvalidInput(fmt::format("--methods {}: no method has this name", name));
-    methods.push_back(*method);
+    const auto estimator = estimator_named(name);
+    if (!estimator) throw InvalidInput(fmt::format("--methods {}: no method has this name", name));
+    estimators.push_back(*estimator);
   }
-  return methods;
+  return estimators;
+}
+
+/// An option that none of them reads is refused, not ignored.
+void require_options_are_read(const EstimatorFlags& flags, const std::vector<Estimator>& estimators) {
+  for (const std::string& name : flags.given()) {
+    const bool read = std::any_of(estimators.begin(), estimators.end(), [&](const Estimator& one) {
+      const auto values = option_values(one);
+      return std::any_of(values.begin(), values.end(), [&](const auto& value) { return value.first == name; });
+    });
+    if (!read) throw InvalidInput(fmt::format("{}: none of the methods compared reads it", flag_of(name)));
+  }
 }
 
 Test read_test(const CompareCommand& command, const ColumnChoice& columns) {
@@ -100,19 +116,21 @@ double relative_error(const Bench& bench, const Vector& w) {
   return (predicted - test.y).squaredNorm() / (test.y.rowwise() - test.y.colwise().mean()).squaredNorm();
 }
 
-Row run_method(const Bench& bench, Method method) {
-  Row row{.method = method, .fit = {}, .reason = {}, .coefficient_error = {}, .test_error = {}};
-  FitOptions options = bench.options;
-  options.method = method;
-  options.progress = progress_bar(bench.command.tables.quiet);
+Row run_estimator(const Bench& bench, Estimator estimator) {
+  Row row{.method = std::string(name_of(estimator)), .fit = {}, .reason = {}, .coefficient_error = {}, .test_error = {}};
+  Execution execution = bench.command.execution;
+  execution.progress = progress_bar(bench.command.tables.quiet);
   Problem problem = bench.problem;
-  if (method == Method::oracle && !bench.true_links.empty()) problem.known = bench.true_links;
+  if (traits_of(estimator).compared == Compared::with_known_pairs && !bench.true_links.empty())
+    problem.known = bench.true_links;
   const auto begin = std::chrono::steady_clock::now();
   try {
-    require_memory(problem, *bench.bound, options);
-    row.fit = fit(problem, *bench.model, options);
+    bench.command.options.apply_what_is_read(estimator);
+    bench.command.options.apply_start(estimator, *bench.bound);
+    require_feasible(problem, *bench.bound, estimator);
+    row.fit = fit(std::move(problem), *bench.model, estimator, execution).result();
   } catch (const Error& error) {
-    row.reason = error.what();
+    row.reason = in_terms_of(Dialect::command_line, error.what());
   } catch (const std::bad_alloc&) {
     row.reason = "out of memory";
   }
@@ -130,16 +148,16 @@ nlohmann::ordered_json number_or_null(const std::optional<double>& value) {
 }
 
 nlohmann::ordered_json to_json(const Row& row, const std::vector<std::string>& names) {
-  nlohmann::ordered_json out{{"method", name_of(row.method)},
+  nlohmann::ordered_json out{{"method", row.method},
                              {"status", row.fit ? name_of(row.fit->status) : "failed"},
                              {"message", row.fit ? row.fit->message : row.reason},
                              {"coefficient_error", number_or_null(row.coefficient_error)},
                              {"test_error", number_or_null(row.test_error)},
                              {"seconds", row.seconds}};
   if (!row.fit) return out;
-  out["objective"] = number_or_null(row.fit->objective);
-  out["objective_name"] = row.fit->objective_name;
-  out["transport_cost"] = number_or_null(row.fit->transport_cost);
+  out["objective"] = number_or_null(row.fit->objective.value);
+  out["objective_name"] = row.fit->objective.name;
+  out["transport_cost"] = number_or_null(row.fit->plan.transport_cost);
   out["noise_sd"] = number_or_null(row.fit->noise_sd);
   auto& parameters = out["parameters"] = nlohmann::ordered_json::object();
   for (std::size_t at = 0; at < names.size(); ++at) parameters[names[at]] = row.fit->parameters[Index(at)];
@@ -155,11 +173,12 @@ std::string to_csv(const std::vector<Row>& rows) {
     return text;
   };
   for (const Row& row : rows) {
-    const auto of_fit = [&](double Fit::*member) { return row.fit ? number((*row.fit).*member) : std::string(); };
+    const std::string objective = row.fit ? number(row.fit->objective.value) : "";
+    const std::string transport_cost = row.fit ? number(row.fit->plan.transport_cost) : "";
     out +=
-        fmt::format("{},{},{},{},{},{},{},{},{}\n", name_of(row.method), row.fit ? name_of(row.fit->status) : "failed",
-                    number(row.coefficient_error), number(row.test_error), of_fit(&Fit::objective),
-                    row.fit ? row.fit->objective_name : "", of_fit(&Fit::transport_cost), number(row.seconds),
+        fmt::format("{},{},{},{},{},{},{},{},{}\n", row.method, row.fit ? name_of(row.fit->status) : "failed",
+                    number(row.coefficient_error), number(row.test_error), objective,
+                    row.fit ? row.fit->objective.name : "", transport_cost, number(row.seconds),
                     csv_field(row.fit ? row.fit->message : row.reason));
   }
   return out;
@@ -174,9 +193,9 @@ void print_row(const Row& row) {
   const auto cell = [](const std::optional<double>& value) {
     return value ? fmt::format("{:.5g}", *value) : std::string("-");
   };
-  fmt::print("{:<15}{:>12}{:>12}{:>14}{:>14}{:>9.2f}  {}\n", name_of(row.method), cell(row.coefficient_error),
-             cell(row.test_error), row.fit ? fmt::format("{:.6g}", row.fit->objective) : "-",
-             row.fit ? fmt::format("{:.6g}", row.fit->transport_cost) : "-", row.seconds,
+  fmt::print("{:<15}{:>12}{:>12}{:>14}{:>14}{:>9.2f}  {}\n", row.method, cell(row.coefficient_error),
+             cell(row.test_error), row.fit ? fmt::format("{:.6g}", row.fit->objective.value) : "-",
+             row.fit ? fmt::format("{:.6g}", row.fit->plan.transport_cost) : "-", row.seconds,
              row.fit ? row.reason : "cannot run: " + row.reason);
   std::fflush(stdout);
 }
@@ -184,23 +203,21 @@ void print_row(const Row& row) {
 Bench prepare(const CompareCommand& command) {
   Bench bench{.command = command,
               .problem = {},
-              .model = make_model(command.method.model, !command.method.no_intercept),
+              .model = command.model.make(),
               .bound = {},
-              .options = to_fit_options(command.method),
               .test = {},
               .truth = {},
               .true_links = {}};
-  apply(command.search, command.tables.features.empty(), bench.options);
   const TablesAsProblem loaded = load(command.tables);
   bench.problem = loaded.problem;
-  bench.problem.known = known_pairs(command.search);
-  bench.problem.prior = pair_weights(command.search);
+  bench.problem.order = order_of(command.links, command.tables.features.empty());
+  bench.problem.known = known_pairs(command.links);
+  bench.problem.prior = pair_weights(command.links);
   bench.bound = bench.model->bound_to(bench.problem);
   require_estimable(bench.problem, *bench.bound);
-  apply_to_model(command.search, bench.problem, *bench.bound, bench.options);
   if (!command.test.empty()) bench.test = read_test(command, loaded.columns);
-  if (!command.search.truth.empty()) {
-    const std::string& path = command.search.truth;
+  if (!command.links.truth.empty()) {
+    const std::string& path = command.links.truth;
     bench.truth = in_order(parameters_from_json(read_file(path), path), bench.bound->parameter_names(), path);
     bench.true_links = true_pairs(path);
   }
@@ -208,21 +225,22 @@ Bench prepare(const CompareCommand& command) {
 }
 
 int run(const CompareCommand& command) {
-  std::vector<Method> methods = named_methods(command);
+  std::vector<Estimator> estimators = named_estimators(command);
   if (!command.csv.empty()) require_writable(command.csv);
   const Bench bench = prepare(command);
-  if (methods.empty()) methods = default_methods(command, bench.problem);
+  if (estimators.empty()) estimators = default_estimators(command, bench.problem);
+  require_options_are_read(command.options, estimators);
   const bool text = !command.json && !command.tables.quiet;
   if (text) print_header();
   std::vector<Row> rows;
-  for (const Method method : methods) {
-    rows.push_back(run_method(bench, method));
+  for (const Estimator& estimator : estimators) {
+    rows.push_back(run_estimator(bench, estimator));
     if (text) print_row(rows.back());
-    if (text && command.verbose && rows.back().fit) fmt::print("{}", course_of(*rows.back().fit));
+    if (text && command.verbose && rows.back().fit) fmt::print("{}", course_of(rows.back().fit->course));
   }
   if (!command.csv.empty()) write_whole_file(command.csv, to_csv(rows));
   if (command.json) {
-    nlohmann::ordered_json out{{"methods", nlohmann::ordered_json::array()}, {"seed", bench.options.seed}};
+    nlohmann::ordered_json out{{"methods", nlohmann::ordered_json::array()}, {"seed", command.execution.seed}};
     for (const Row& row : rows) out["methods"].push_back(to_json(row, bench.bound->parameter_names()));
     fmt::print("{}\n", out.dump(2));
   }
@@ -234,7 +252,7 @@ int run(const CompareCommand& command) {
 
 Command add_compare(CLI::App& root) {
   CLI::App* app = root.add_subcommand("compare", "Fit the same tables by several methods and tell how they did.");
-  const auto command = std::make_shared<CompareCommand>();
+  const auto command = std::make_shared<CompareCommand>(*app);
   add_table_options(*app, command->tables);
   app->add_option("--methods", command->methods,
                   "Names as in fit --method, by comma; all that apply when not given (robot-unrolled has to be asked "
@@ -244,8 +262,9 @@ Command add_compare(CLI::App& root) {
       ->type_name("NAME");
   app->add_option("--test", command->test,
                   "Table of linked rows: every feature and the response. Gives the relative error Σ(ŷ-y)²/Σ(y-ȳ)².");
-  add_model_options(*app, command->method);
-  add_search_options(*app, command->search);
+  add_model_options(*app, command->model);
+  add_link_options(*app, command->links);
+  add_execution_options(*app, command->execution);
   app->add_option("--csv", command->csv, "Write the table as CSV.");
   app->add_flag("--json", command->json, "Print JSON instead of a table.");
   add_verbose_option(*app, command->verbose);

@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "unshuffle/fitted/fit.hpp"
+#include "unshuffle/estimators/result.hpp"
 
 namespace unshuffle::app {
 
@@ -14,6 +14,6 @@ void add_verbose_option(
     const std::string& help = "Also print where every start led, and every iteration that was traced.");
 
 /// Where every start led, best first, and the iterations that were traced.
-[[nodiscard]] std::string course_of(const Fit& fit);
+[[nodiscard]] std::string course_of(const Course& course);
 
 }  // namespace unshuffle::app

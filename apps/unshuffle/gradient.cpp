@@ -7,17 +7,37 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.hpp"
+#include "estimator_options.hpp"
 #include "options.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/model/registry.hpp"
-#include "unshuffle/report/json.hpp"
+#include "unshuffle/fitted/fitted.hpp"
 
 namespace unshuffle::app {
 namespace {
 
+/// Options of descents have no meaning for a single evaluation.
+std::vector<EstimatorEntry> evaluated() {
+  std::vector<EstimatorEntry> entries = entries_named({"robot", "robot-robust"});
+  const std::vector<OptionInfo> of_plan = describe_options<PlanAtAnswer>();
+  for (EstimatorEntry& entry : entries) {
+    std::erase_if(entry.options, [&](const OptionInfo& info) {
+      const bool robust = info.name == "unmatched" || info.name == "rho1" || info.name == "rho2";
+      return !robust && info.name != "objective" &&
+             std::none_of(of_plan.begin(), of_plan.end(), [&](const OptionInfo& one) { return one.name == info.name; });
+    });
+  }
+  return entries;
+}
+
 struct GradientCommand {
+  explicit GradientCommand(CLI::App& app) : method(app, evaluated()), options(app, evaluated()) {}
+
   TableOptions tables;
-  MethodOptions method;
+  MethodFlags method;
+  EstimatorFlags options;
+  ModelOptions model;
+  Execution execution;
   std::string at;
   int repeat = 5;
   bool json = false;
@@ -91,23 +111,24 @@ void print_text(const nlohmann::ordered_json& out) {
 /// The model to evaluate: that of a fit.json as it was fitted, or a new one for a file written by hand.
 std::unique_ptr<Model> model_for(const GradientCommand& command, const std::string& text, const Problem& problem) {
   const auto parsed = nlohmann::json::parse(text, nullptr, false);
-  const bool is_fit = parsed.is_object() && parsed.contains("model_state") && command.method.model_given->count() == 0;
-  if (!is_fit) return make_model(command.method.model, !command.method.no_intercept)->bound_to(problem);
+  const bool is_fit = parsed.is_object() && parsed.contains("model_state") && command.model.model_given->count() == 0;
+  if (!is_fit) return command.model.make()->bound_to(problem);
   const SavedFit saved = fit_from_json(text, command.at);
-  return restore_model(saved.model, saved.context.intercept && !command.method.no_intercept, problem.x_names,
+  return restore_model(saved.context.model, saved.context.intercept && !command.model.no_intercept, problem.x_names,
                        problem.z_names, problem.y_names, saved.context.model_state);
 }
 
 int run(const GradientCommand& command) {
-  const FitOptions options = to_fit_options(command.method);
+  const Estimator estimator = command.method.estimator(command.options);
   if (command.repeat < 1) throw InvalidInput(fmt::format("--repeat = {} must be at least 1", command.repeat));
   const Problem problem = completed(load(command.tables).problem);
   const std::string text = read_file(command.at);
   const auto model = model_for(command, text, problem);
   const Vector w = in_order(parameters_from_json(text, command.at), model->parameter_names(), command.at);
-  require_memory(problem, *model, options);
-  use_threads(options.threads);
-  Evaluator evaluator(problem, *model, evaluator_options(options, problem));
+  require_feasible(problem, *model, estimator);
+  use_threads(command.execution.threads);
+  Evaluator evaluator(problem, *model,
+                      plan_options(estimator, double(problem.responses()), double(problem.features())));
   const Timed timed = measure(evaluator, w, command.repeat);
   const auto out = to_json(timed, evaluator, w, model->parameter_names());
   if (command.json) {
@@ -122,10 +143,10 @@ int run(const GradientCommand& command) {
 
 Command add_gradient(CLI::App& root) {
   CLI::App* app = root.add_subcommand("gradient", "Evaluate the objective and its gradient once, and time it.");
-  const auto command = std::make_shared<GradientCommand>();
+  const auto command = std::make_shared<GradientCommand>(*app);
   add_table_options(*app, command->tables);
-  add_method_option(*app, command->method, {Method::robot, Method::robot_robust});
-  add_model_options(*app, command->method);
+  add_model_options(*app, command->model);
+  add_threads_option(*app, command->execution);
   app->add_option("--at", command->at,
                   "JSON with `coefficients` (name → value) and optionally `intercept`; a fit.json will do.")
       ->required();

@@ -11,7 +11,7 @@
 #include "unshuffle/core/component.hpp"
 #include "unshuffle/cytometry/compensation.hpp"
 #include "unshuffle/cytometry/fcs.hpp"
-#include "unshuffle/estimators/methods.hpp"
+#include "unshuffle/estimators/estimators.hpp"
 #include "unshuffle/version.hpp"
 
 namespace unshuffle::app {
@@ -72,7 +72,7 @@ nlohmann::ordered_json components() {
 
 std::vector<std::string> methods() {
   std::vector<std::string> names;
-  for (const MethodInfo& info : known_methods()) names.emplace_back(info.name);
+  for (const EstimatorEntry& entry : all_estimators()) names.emplace_back(entry.traits.name);
   return names;
 }
 

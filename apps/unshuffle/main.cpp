@@ -12,6 +12,7 @@
 #include "ends.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/memory.hpp"
+#include "unshuffle/core/wording.hpp"
 #include "unshuffle/version.hpp"
 
 namespace {
@@ -62,7 +63,7 @@ int run_and_complain(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const unshuffle::Error& error) {
-    return complain(error.what(), error.exit_code());
+    return complain(unshuffle::in_terms_of(unshuffle::Dialect::command_line, error.what()), error.exit_code());
   } catch (const std::bad_alloc&) {
     return complain("out of memory", 4);
   } catch (const std::exception& error) {

@@ -8,7 +8,7 @@
 #include "pairs.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/output_file.hpp"
-#include "unshuffle/report/saved.hpp"
+#include "unshuffle/fitted/fitted.hpp"
 
 namespace unshuffle::app {
 namespace {
@@ -28,8 +28,8 @@ struct MatchCommand {
 int run(const MatchCommand& command) {
   if (command.threads < 0) throw InvalidInput(fmt::format("--threads = {} must be at least 0", command.threads));
   require_writable(command.out);
-  const LoadedFit fit = load_fit(read_file(command.fit), command.fit);
-  const FitContext& context = fit.saved.context;
+  const Fitted fitted = Fitted::load(command.fit);
+  const FitContext& context = fitted.context();
   const bool one_table = command.features.empty();
   if (one_table && !context.one_table) {
     throw InvalidInput(fmt::format("{} was fitted to two tables; FEATURES is missing", command.fit));
@@ -42,13 +42,9 @@ int run(const MatchCommand& command) {
   const Table& responses = tables.front();
   const Table& features = tables.back();
   const Problem problem = completed(tables_to_problem(responses, features, context.columns).problem);
-  FitOptions options = options_of(fit.saved);
-  options.threads = command.threads;
-  require_memory(problem, *fit.model, options);
-  use_threads(options.threads);
-  Evaluator evaluator(problem, *fit.model, evaluator_options(options, problem));
-  const Matching matching =
-      match(evaluator, problem, *fit.model, fit.parameters, command.all ? LinkRows::all : LinkRows::kept);
+  require_feasible(problem, fitted.model(), fitted.context().chosen);
+  use_threads(command.threads);
+  const Matching matching = fitted.match(problem, command.all ? LinkRows::all : LinkRows::kept);
 
   std::string content;
   if (command.join.empty()) {

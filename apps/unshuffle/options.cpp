@@ -11,7 +11,7 @@
 
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/output_file.hpp"
-#include "unshuffle/report/json.hpp"
+#include "unshuffle/model/registry.hpp"
 
 namespace unshuffle::app {
 namespace {
@@ -66,36 +66,6 @@ void require_common_values(const std::vector<SoftKey>& keys, const std::vector<s
     throw BadData(
         fmt::format("--soft-group {}: no value occurs in both tables; it tells no pair from any other", options[at]));
   }
-}
-
-Epsilon to_epsilon(const MethodOptions& options) {
-  Epsilon epsilon;
-  if (options.epsilon_absolute_given->count() > 0) {
-    require(options.epsilon_absolute > 0 && std::isfinite(options.epsilon_absolute), "--epsilon-abs",
-            options.epsilon_absolute, "> 0");
-    return {.value = options.epsilon_absolute, .relative = false};
-  }
-  if (options.epsilon == "auto") return epsilon;
-  const std::string& text = options.epsilon;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), epsilon.value);
-  if (failure != std::errc{} || end != text.data() + text.size()) {
-    throw InvalidInput(fmt::format("--epsilon {}: auto or a number > 0 was expected", text));
-  }
-  require(epsilon.value > 0 && std::isfinite(epsilon.value), "--epsilon", epsilon.value, "> 0");
-  return epsilon;
-}
-
-/// --method and --robust, where the command has them.
-Method chosen_method(const MethodOptions& options) {
-  const Method named = *method_named(options.method);
-  if (options.robust && options.method_given->count() > 0 && named != Method::robot_robust) {
-    throw InvalidInput(fmt::format("--robust contradicts --method {}", options.method));
-  }
-  const Method method = options.robust ? Method::robot_robust : named;
-  for (const CLI::Option* option : {options.unmatched_given, options.rho1_given, options.rho2_given}) {
-    require_meaning(*option, method == Method::robot_robust, "--robust");
-  }
-  return method;
 }
 
 }  // namespace
@@ -156,10 +126,6 @@ void require_meaning(const CLI::Option& option, bool has_meaning, std::string_vi
   throw InvalidInput(fmt::format("{} has a meaning with {} only", option.get_name(), with));
 }
 
-void require(bool holds, std::string_view option, double value, std::string_view expected) {
-  if (!holds) throw InvalidInput(fmt::format("{} = {} must be {}", option, value, expected));
-}
-
 void require_outputs(const std::vector<Output>& outputs) {
   for (auto output = outputs.begin(); output != outputs.end(); ++output) {
     if (output->path.empty()) continue;
@@ -174,84 +140,14 @@ void require_outputs(const std::vector<Output>& outputs) {
   }
 }
 
-void add_method_option(CLI::App& command, MethodOptions& options, const std::vector<Method>& choices) {
-  std::string help = "How rows are linked:";
-  std::vector<std::string> names;
-  for (const MethodInfo& info : known_methods()) {
-    if (std::find(choices.begin(), choices.end(), info.method) == choices.end()) continue;
-    names.emplace_back(info.name);
-    help += fmt::format("\n  {:<15}{}", info.name, info.help);
-  }
-  options.method = names.front();
-  options.method_given =
-      command.add_option("--method", options.method, help)->check(CLI::IsMember(names))->capture_default_str();
-  command.add_flag("--robust", options.robust, "Rows without a partner may stay unmatched: --method robot-robust.");
-}
-
-void add_model_options(CLI::App& command, MethodOptions& options) {
+void add_model_options(CLI::App& command, ModelOptions& options) {
   options.model_given =
       command.add_option("--model", options.model, "linear, sine or spline:K with K knots per feature.")
           ->capture_default_str();
   command.add_flag("--no-intercept", options.no_intercept, "Fit through the origin.");
-  options.unmatched_given =
-      command
-          .add_option("--unmatched", options.unmatched,
-                      "Robust: share of the smaller table that may stay unmatched; of the larger, also the rows it has "
-                      "more.")
-          ->capture_default_str();
-  options.rho1_given =
-      command.add_option("--rho1", options.rho1,
-                         "Robust, instead of --unmatched: squared distance the row sums of the plan "
-                         "may have from the response weights (both sum to one); 0: none, every row is matched.");
-  options.rho2_given = command.add_option("--rho2", options.rho2, "Likewise for the features.");
-  options.objective_given =
-      command.add_option("--objective", options.objective, "Minimise the transport cost, or the entropic value.")
-          ->check(CLI::IsMember({"transport", "entropic"}))
-          ->capture_default_str();
-  options.epsilon_given = command
-                              .add_option("--epsilon", options.epsilon,
-                                          "Smoothing of the matching, relative to the largest cost: auto (1e-4) or a "
-                                          "number. Smaller: sharper matches.")
-                              ->capture_default_str();
-  options.epsilon_absolute_given = command
-                                       .add_option("--epsilon-abs", options.epsilon_absolute,
-                                                   "The same in the unit of the cost, the squared response.")
-                                       ->excludes(options.epsilon_given);
-  command
-      .add_option("--backend", options.backend,
-                  "sorted: one response, additive model, memory linear in the rows; dense: anything.")
-      ->check(CLI::IsMember({"auto", "dense", "sorted"}))
-      ->capture_default_str();
-  command
-      .add_option("--accuracy", options.accuracy,
-                  "Sorted backend: largest relative error accepted in a row sum by compression, 1e-12 to 1e-2. The "
-                  "result states the error measured.")
-      ->capture_default_str();
-  command.add_option("--tolerance", options.tolerance, "Largest error accepted in the row sums of the plan.")
-      ->capture_default_str();
-  command.add_option("--threads", options.threads, "0: all. The answer does not depend on it.")->capture_default_str();
 }
 
-FitOptions to_fit_options(const MethodOptions& options) {
-  FitOptions fit;
-  if (options.method_given != nullptr) fit.method = chosen_method(options);
-  require(options.unmatched > 0 && options.unmatched < 1, "--unmatched", options.unmatched, "above 0 and below 1");
-  if (options.rho1_given->count() > 0) require(options.rho1 >= 0, "--rho1", options.rho1, ">= 0");
-  if (options.rho2_given->count() > 0) require(options.rho2 >= 0, "--rho2", options.rho2, ">= 0");
-  require(options.threads >= 0, "--threads", options.threads, "at least 0");
-  require(options.tolerance > 0 && std::isfinite(options.tolerance), "--tolerance", options.tolerance, "> 0");
-  fit.objective = options.objective == "entropic" ? Objective::entropic : Objective::transport;
-  fit.epsilon = to_epsilon(options);
-  if (options.backend == "dense") fit.backend = Backend::dense;
-  if (options.backend == "sorted") fit.backend = Backend::sorted;
-  fit.unmatched = options.unmatched;
-  fit.rho1 = options.rho1;
-  fit.rho2 = options.rho2;
-  fit.tolerance = options.tolerance;
-  fit.accuracy = options.accuracy;
-  fit.threads = options.threads;
-  return fit;
-}
+std::unique_ptr<Model> ModelOptions::make() const { return make_model(model, !no_intercept); }
 
 ColumnChoice column_choice(const TableOptions& options) {
   ColumnChoice columns;

@@ -7,8 +7,7 @@
 #include "event_options.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/output_file.hpp"
-#include "unshuffle/fitted/predict.hpp"
-#include "unshuffle/report/saved.hpp"
+#include "unshuffle/fitted/fitted.hpp"
 #include "unshuffle/tables/table.hpp"
 
 namespace unshuffle::app {
@@ -28,16 +27,16 @@ struct NamedColumns {
 };
 
 /// Every response with its prediction's standard error and the ends of its interval.
-NamedColumns with_intervals(const LoadedFit& fit, const MatrixRef& x, const MatrixRef& z, const std::string& source) {
-  if (fit.covariance.size() == 0) {
+NamedColumns with_intervals(const Fitted& fitted, const MatrixRef& x, const MatrixRef& z, const std::string& source) {
+  if (fitted.result().covariance.size() == 0) {
     throw BadData(
         fmt::format("{}: the fit has no standard errors, so its predictions have no intervals; "
                     "`unshuffle fit` says why under \"Standard errors\"",
                     source));
   }
-  const Predictions predictions = predict_with_errors(*fit.model, x, z, fit.parameters, fit.covariance);
-  const auto [low, high] = predictions.interval(fit.saved.noise_sd);
-  const std::vector<std::string>& responses = fit.saved.context.columns.response;
+  const Predictions predictions = fitted.predict_with_errors(x, z);
+  const auto [low, high] = predictions.interval(fitted.result().noise_sd);
+  const std::vector<std::string>& responses = fitted.context().columns.response;
   NamedColumns made{{}, Matrix(z.rows(), 4 * predictions.values.cols())};
   for (std::size_t k = 0; k < responses.size(); ++k) {
     const auto column = static_cast<Index>(k);
@@ -65,13 +64,13 @@ std::string as_csv(const NamedColumns& columns) {
 
 int run(const PredictCommand& command) {
   if (!command.out.empty()) require_writable(command.out);
-  const LoadedFit fit = load_fit(read_file(command.fit), command.fit);
-  const ColumnChoice& columns = fit.saved.context.columns;
+  const Fitted fitted = Fitted::load(command.fit);
+  const ColumnChoice& columns = fitted.context().columns;
   const Table table = read_tables({command.table}, command.events, KeepText::where_needed, false).front();
   const Matrix x = table.matrix(*columns.x), z = table.matrix(*columns.z);
   const std::string content =
-      as_csv(command.intervals ? with_intervals(fit, x, z, command.fit)
-                               : NamedColumns{columns.response, predict_linked(*fit.model, x, z, fit.parameters)});
+      as_csv(command.intervals ? with_intervals(fitted, x, z, command.fit)
+                               : NamedColumns{columns.response, fitted.predict(x, z)});
   if (command.out.empty()) {
     fmt::print("{}", content);
   } else {

@@ -11,6 +11,7 @@
 #include "options.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/cytometry/simulate.hpp"
+#include "unshuffle/objective/feasible.hpp"
 #include "unshuffle/tables/simulate.hpp"
 
 namespace unshuffle::app {

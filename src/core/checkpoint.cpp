@@ -12,7 +12,7 @@
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/output_file.hpp"
 #include "unshuffle/core/team.hpp"
-#include "unshuffle/tables/table.hpp"
+#include "unshuffle/core/files.hpp"
 #include "unshuffle/version.hpp"
 
 namespace unshuffle {
@@ -92,37 +92,37 @@ std::map<std::string, std::string> finished_work_in(const std::string& bytes, co
   return done;
 }
 
-FinishedWork::FinishedWork(std::string path, const WorkKey& fit) : path_(std::move(path)), fit_(fit.text()) {
+Checkpoint::Checkpoint(std::string path, const WorkKey& fit) : path_(std::move(path)), fit_(fit.text()) {
   if (path_.empty() || !std::filesystem::exists(path_)) return;
   done_ = finished_work_in(read_file(path_), path_, fit_);
   for (const auto& [key, result] : done_) not_exchanged_.push_back(key);
 }
 
-void FinishedWork::complain_of_damage() const { refuse_damaged(path_); }
+void Checkpoint::complain_of_damage() const { refuse_damaged(path_); }
 
-std::optional<std::string> FinishedWork::find(const WorkKey& work) const {
+std::optional<std::string> Checkpoint::find(const WorkKey& work) const {
   const std::lock_guard lock(mutex_);
   const auto found = done_.find(work.text());
   return found == done_.end() ? std::nullopt : std::optional(found->second);
 }
 
-std::string FinishedWork::content() const {
+std::string Checkpoint::content() const {
   const nlohmann::json file{{"format", "unshuffle checkpoint"}, {"version", version}, {"fit", fit_}, {"done", done_}};
   return file.dump() + "\n";
 }
 
-void FinishedWork::keep(const WorkKey& work, std::string result) {
+void Checkpoint::keep(const WorkKey& work, std::string result) {
   const std::lock_guard lock(mutex_);
   done_[work.text()] = std::move(result);
   not_exchanged_.push_back(work.text());
   write();
 }
 
-void FinishedWork::write() const {
+void Checkpoint::write() const {
   if (!path_.empty()) write_whole_file(path_, content());
 }
 
-void FinishedWork::exchange(Team& team) {
+void Checkpoint::exchange(Team& team) {
   Message own;
   for (const std::string& key : not_exchanged_) {
     own.put(key);
@@ -136,65 +136,6 @@ void FinishedWork::exchange(Team& team) {
     done_[key] = all.text();
   }
   write();
-}
-
-WorkKey key_of_fit(const Problem& problem, const Model& model, const FitOptions& options) {
-  WorkKey key("fit");
-  key.add(model.name()).add(problem.y).add(problem.x).add(problem.z);
-  key.add(problem.response_weights).add(problem.feature_weights);
-  for (const auto* groups : {&problem.response_groups, &problem.feature_groups}) {
-    key.add(double(groups->size()));
-    for (const Index label : *groups) key.add(double(label));
-  }
-  for (const KnownPair& pair : problem.known) key.add(double(pair.response_row)).add(double(pair.feature_row));
-  for (const PairWeight& pair : problem.prior)
-    key.add(double(pair.response_row)).add(double(pair.feature_row)).add(pair.weight);
-  for (const SoftKey& soft : problem.soft_keys) {
-    key.add(soft.agreement);
-    for (const auto* labels : {&soft.response_labels, &soft.feature_labels})
-      for (const Index label : *labels) key.add(double(label));
-  }
-  for (const auto& name : problem.y_names) key.add(name);
-  const FitOptions& o = options;
-  key.add(o.start);
-  // Threads, progress and the checkpoint itself leave the answer alone.
-  for (const double value : {double(o.method),
-                             double(o.objective),
-                             o.epsilon.value,
-                             double(o.epsilon.relative),
-                             o.epsilon_start,
-                             double(o.backend),
-                             double(o.row_hint),
-                             double(o.row_order_unrelated),
-                             o.unmatched,
-                             o.rho1,
-                             o.rho2,
-                             double(o.start_kind),
-                             double(o.starts),
-                             o.start_confidence,
-                             double(o.optimizer),
-                             double(o.max_iterations),
-                             o.learning_rate,
-                             o.momentum,
-                             double(o.batch),
-                             o.tolerance,
-                             o.accuracy,
-                             o.gradient_tolerance,
-                             double(o.am_step),
-                             double(o.em_chains),
-                             o.em_swaps,
-                             o.rr_threshold,
-                             double(o.rs_samples),
-                             o.rs_threshold,
-                             double(o.gw_slices),
-                             o.gw_epsilon,
-                             double(o.unroll),
-                             o.known_noise_sd,
-                             double(o.bootstrap)}) {
-    key.add(value);
-  }
-  key.add(std::to_string(o.seed));
-  return key;
 }
 
 }  // namespace unshuffle

@@ -6,13 +6,14 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "estimators/descent.hpp"
-#include "unshuffle/fitted/fit.hpp"
+#include "unshuffle/core/execution.hpp"
+#include "unshuffle/core/types.hpp"
 
 namespace unshuffle {
 
@@ -30,11 +31,11 @@ class WorkKey {
   std::uint64_t hash_ = 0xcbf29ce484222325ULL;
 };
 
-class FinishedWork {
+class Checkpoint {
  public:
   /// Reads the file when there is one; without a path nothing is read or written. Throws BadData when it is of another
   /// fit, or none of ours.
-  FinishedWork(std::string path, const WorkKey& fit);
+  Checkpoint(std::string path, const WorkKey& fit);
 
   /// What keep() was given, in this run or an earlier one; from any thread.
   [[nodiscard]] std::optional<std::string> find(const WorkKey& work) const;
@@ -56,6 +57,11 @@ class FinishedWork {
   std::vector<std::string> not_exchanged_;  // keys
 };
 
+/// A fit being carried out: what was asked for, and what is done already.
+struct Run : Execution {
+  std::shared_ptr<Checkpoint> finished{};  ///< None: nothing is kept.
+};
+
 /// The finished work of that fit in the bytes of a file. Throws BadData as the constructor does.
 [[nodiscard]] std::map<std::string, std::string> finished_work_in(const std::string& bytes, const std::string& path,
                                                                   const std::string& fit);
@@ -64,23 +70,19 @@ class FinishedWork {
 [[nodiscard]] std::string to_hex(const VectorRef& values);
 [[nodiscard]] Vector from_hex(const std::string& text);
 
-/// The tables, the model and every option that the answer depends on.
-[[nodiscard]] WorkKey key_of_fit(const Problem& problem, const Model& model, const FitOptions& options);
-
 /// work() unless its result was kept before. `pack` and `unpack` turn results into text and back to the same bits.
 template <class Work, class Pack, class Unpack>
-auto finished_or(const FitOptions& options, const WorkKey& key, const Work& work, const Pack& pack,
-                 const Unpack& unpack) {
-  if (!options.finished) return work();
-  if (const auto before = options.finished->find(key)) {
+auto finished_or(const Run& run, const WorkKey& key, const Work& work, const Pack& pack, const Unpack& unpack) {
+  if (!run.finished) return work();
+  if (const auto before = run.finished->find(key)) {
     try {
       return unpack(*before);
     } catch (const std::exception&) {
-      options.finished->complain_of_damage();
+      run.finished->complain_of_damage();
     }
   }
   auto result = work();
-  if (const std::optional<std::string> text = pack(result)) options.finished->keep(key, *text);
+  if (const std::optional<std::string> text = pack(result)) run.finished->keep(key, *text);
   return result;
 }
 

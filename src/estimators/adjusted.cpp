@@ -13,10 +13,10 @@ namespace unshuffle {
 
 namespace {
 
-AdjustedFit adjusted(const MethodInput& input, const CandidateLinks& links) {
+AdjustedFit adjusted_fit(const Input& input, const CandidateLinks& links) {
   const LeastSquares linked =
-      best_least_squares(input.problem, input.bound, links.rows, links.weights, input.options.seed);
-  return fit_adjusted(input.bound, links, linked, input.options.seed);
+      best_least_squares(input.problem, input.bound, links.rows, links.weights, input.run.seed);
+  return fit_adjusted(input.bound, links, linked, input.run.seed);
 }
 
 /// As many links drawn from those that are there, the known ones among themselves.
@@ -34,10 +34,10 @@ CandidateLinks drawn_from(const CandidateLinks& links, RandomStream random) {
 
 }  // namespace
 
-Estimate estimate_adjusted(const MethodInput& input) {
+Estimate estimate(const Adjusted& options, const Input& input) {
   require_linear_model(input, "adjusted");
   const CandidateLinks links = candidates_of(input.problem, input.bound, order_to_fit(input));
-  const AdjustedFit fit = adjusted(input, links);
+  const AdjustedFit fit = adjusted_fit(input, links);
 
   Candidate answer;
   answer.start = "rows in order";
@@ -46,23 +46,23 @@ Estimate estimate_adjusted(const MethodInput& input) {
   answer.converged = true;
   answer.iterations = 1;
   answer.message = fmt::format("at most {:.1f} % of the links in the order given are wrong", 100 * fit.mismatch.rate);
-  Estimate estimate;
-  estimate.candidates = {answer};
-  estimate.evaluations = 1;
-  estimate.noise_sd = std::sqrt(fit.noise_variance);
-  estimate.epsilon = 2 * fit.noise_variance;
-  estimate.identifiable = judge(fit, links, input.bound);
-  if (input.options.bootstrap > 0) {
-    estimate.covariance = spread_of_refits(input.options, [&](int k) {
-      return adjusted(input, drawn_from(links, bootstrap_stream(input.options.seed, k))).parameters;
+  Estimate made;
+  made.candidates = {answer};
+  made.evaluations = 1;
+  made.noise_sd = std::sqrt(fit.noise_variance);
+  made.epsilon = 2 * fit.noise_variance;
+  made.identifiable = judge(fit, links, input.bound);
+  if (const int samples = options.bootstrap.samples; samples > 0) {
+    made.covariance = spread_of_refits(input.run, samples, [&](int k) {
+      return adjusted_fit(input, drawn_from(links, bootstrap_stream(input.run.seed, k))).parameters;
     });
-    estimate.stopped = estimate.covariance.size() == 0;
-    estimate.std_error_note = bootstrap_note(input.options, estimate.covariance, "the rows");
+    made.stopped = made.covariance.size() == 0;
+    made.std_error_note = bootstrap_note(samples, made.covariance, "the rows");
   } else {
-    estimate.covariance = fit.covariance;
-    estimate.std_error_note = "robust (sandwich), the share of wrong links counted as estimated";
+    made.covariance = fit.covariance;
+    made.std_error_note = "robust (sandwich), the share of wrong links counted as estimated";
   }
-  return estimate;
+  return made;
 }
 
 }  // namespace unshuffle

@@ -12,27 +12,28 @@ namespace {
 
 constexpr int default_rounds = 500;
 
-int round_limit(const FitOptions& options) {
-  if (options.max_iterations > 0) return options.max_iterations;
-  return options.am_step == MatchedStep::gradient ? 2000 : default_rounds;
+int round_limit(const Am& options) {
+  if (options.limit.max_iterations > 0) return options.limit.max_iterations;
+  return options.matched_step == MatchedStep::gradient ? 2000 : default_rounds;
 }
 
 class Alternation {
  public:
-  Alternation(const MethodInput& input, const UnlinkedRows& rows, const Start& start, int index, const Tick& tick)
-      : input_(input),
+  Alternation(const Am& options, const Input& input, const UnlinkedRows& rows, const StartAt& at)
+      : options_(options),
+        input_(input),
         rows_(rows),
-        w_(start.parameters),
-        index_(index),
-        tick_(tick),
-        random_(input.options.seed, (1ULL << 43U) + std::uint64_t(index)) {
-    result_.candidate.start = start.kind;
+        w_(at.start.parameters),
+        index_(at.index),
+        tick_(at.tick),
+        random_(input.run.seed, (1ULL << 43U) + std::uint64_t(at.index)) {
+    result_.candidate.start = at.start.kind;
     result_.candidate.message = "all steps taken before the matching settled";
   }
 
   Descended run() {
-    const bool exact = input_.options.am_step == MatchedStep::exact;
-    for (int round = 0; round < round_limit(input_.options) && !result_.candidate.converged; ++round) {
+    const bool exact = options_.matched_step == MatchedStep::exact;
+    for (int round = 0; round < round_limit(options_) && !result_.candidate.converged; ++round) {
       exact ? refit() : step();
       ++result_.candidate.iterations;
       if (!tick_()) {
@@ -61,21 +62,21 @@ class Alternation {
 
   /// One step of momentum on Σ|y - f|² over the links of a fresh batch (all rows when there are no batches).
   void step() {
-    const FitOptions& options = input_.options;
+    const StepOptions& step = options_.step;
     NormalEquations equations;
-    if (options.batch > 0) {
-      const Problem batch = draw_batch(input_.problem, options.batch, random_);
+    if (step.batch > 0) {
+      const Problem batch = draw_batch(input_.problem, step.batch, random_);
       equations = linearised(UnlinkedRows(batch, input_.bound));
     } else {
       equations = linearised(rows_);
     }
     const Vector gradient = -2 * equations.right;
     if (velocity_.size() == 0) velocity_ = Vector::Zero(w_.size());
-    velocity_ = options.momentum * velocity_ - options.learning_rate * gradient;
+    velocity_ = step.momentum * velocity_ - step.learning_rate * gradient;
     w_ += velocity_;
     record(equations.squares, gradient.norm());
     const double unit = std::sqrt(equations.squares * equations.matrix.diagonal().maxCoeff());
-    if (options.batch == 0 && gradient.norm() <= options.gradient_tolerance * unit) {
+    if (step.batch == 0 && gradient.norm() <= options_.gradient_tolerance * unit) {
       result_.candidate.converged = true;
       result_.candidate.message = "gradient below its tolerance";
     }
@@ -110,7 +111,8 @@ class Alternation {
     }
   }
 
-  const MethodInput& input_;
+  const Am& options_;
+  const Input& input_;
   const UnlinkedRows& rows_;
   Vector w_;
   Vector velocity_{};
@@ -123,14 +125,14 @@ class Alternation {
 
 }  // namespace
 
-Estimate estimate_am(const MethodInput& input) {
+Estimate estimate(const Am& given, const Input& input) {
+  const Am options =
+      given.paper.paper ? with_paper_settings(given, input.problem.responses(), input.bound.linear_in_parameters())
+                        : given;
   const UnlinkedRows rows(input.problem, input.bound);
-  const std::vector<Start> starts = make_starts(input.problem, input.bound, input.options);
-  return best_of(for_each_start(starts, round_limit(input.options), input.options,
-                                [&](int k, const Tick& tick) {
-                                  return Alternation(input, rows, starts[std::size_t(k)], k, tick).run();
-                                }),
-                 starts);
+  const std::vector<Start> starts = make_starts(input.problem, input.bound, options.starts, input.run.seed);
+  const auto alternate = [&](const StartAt& at) { return Alternation(options, input, rows, at).run(); };
+  return best_of(for_each_start({"am", starts, double(round_limit(options))}, input.run, alternate), starts);
 }
 
 }  // namespace unshuffle

@@ -31,33 +31,23 @@ constexpr Index few_parameters = 200;
 
 /// A Hessian costs about two gradients. From a start that knows how near it is, Newton's steps are few enough to pay
 /// for that; from far away they are as many as those of quasi-Newton.
-Optimizer chosen_optimizer(const FitOptions& options, Backend backend, const Start& start) {
-  if (options.optimizer != Optimizer::automatic) return options.optimizer;
+Optimizer chosen_optimizer(Optimizer asked, Backend backend, const Start& start) {
+  if (asked != Optimizer::automatic) return asked;
   const bool near = start.covariance.size() > 0, few = start.parameters.size() <= few_parameters;
   return backend == Backend::sorted && near && few ? Optimizer::trust_region : Optimizer::lbfgs;
-}
-
-EvaluatorOptions shared_evaluator_options(const FitOptions& options, const Problem& problem) {
-  EvaluatorOptions made = evaluator_options(options, problem);
-  made.team = options.team;
-  return made;
 }
 
 /// The objective in coordinates u, with everything it saw written down.
 class Descent {
  public:
-  Descent(const Problem& problem, const Model& bound, const FitOptions& options, const Start& start, int index,
-          const Tick& tick, const OuterObjective& objective)
-      : problem_(problem),
-        bound_(bound),
-        options_(options),
+  Descent(const DescentTask& task, const Start& start, int index, const Tick& tick)
+      : task_(task),
         index_(index),
         tick_(tick),
-        objective_(objective),
-        evaluator_(problem, bound, shared_evaluator_options(options, problem)),
-        optimizer_(chosen_optimizer(options, evaluator_.backend(), start)),
-        random_(options.seed, (1ULL << 42U) + std::uint64_t(index)) {
-    coordinates_ = coordinates_for(start, problem, bound, options);
+        evaluator_(task.problem, task.bound, task.evaluator),
+        optimizer_(chosen_optimizer(task.options.optimizer, evaluator_.backend(), start)),
+        random_(task.seed, (1ULL << 42U) + std::uint64_t(index)) {
+    coordinates_ = coordinates_for(start, task.problem, task.bound, task.options.start_confidence);
     if (first_order(optimizer_)) {  // learning rates are meant for w itself
       coordinates_.transform.setIdentity();
       coordinates_.radius = std::numeric_limits<double>::infinity();
@@ -67,8 +57,8 @@ class Descent {
   }
 
   Descended run() {
-    Vector u = Vector::Zero(bound_.parameters());
-    for (const double epsilon : epsilon_schedule(options_.epsilon_start, options_.epsilon.value)) {
+    Vector u = Vector::Zero(task_.bound.parameters());
+    for (const double epsilon : epsilon_schedule(task_.options.epsilon_start, task_.evaluator.epsilon.value)) {
       evaluator_.set_epsilon(epsilon);
       const Minimum minimum = minimise(u);
       u = minimum.at;
@@ -92,13 +82,15 @@ class Descent {
   }
 
   Evaluation evaluate(const Vector& w, bool with_hessian) {
-    if (objective_) return objective_(w, evaluator_.epsilon(), with_hessian);
-    if (options_.batch > 0) return evaluate_batch(problem_, bound_, batch_options(), w, options_.batch, random_);
+    if (task_.objective) return task_.objective(w, evaluator_.epsilon(), with_hessian);
+    const Index batch = task_.options.step.batch;
+    if (batch > 0) return evaluate_batch(task_.problem, task_.bound, batch_options(), w, batch, random_);
     return evaluator_.evaluate(w, with_hessian);
   }
 
   [[nodiscard]] EvaluatorOptions batch_options() const {
-    EvaluatorOptions made = evaluator_options(options_, problem_);
+    EvaluatorOptions made = task_.evaluator;
+    made.team = nullptr;
     made.epsilon = {.value = evaluator_.epsilon(), .relative = false};
     return made;
   }
@@ -117,15 +109,15 @@ class Descent {
   Minimum minimise(const Vector& from) {
     const SmoothFunction f = [this](const Vector& u, bool with_hessian) { return sample(u, with_hessian); };
     const Watch watcher = [this](int, const Sample& here, double norm) { return watch(here, norm); };
-    const StepOptions step{.learning_rate = options_.learning_rate, .momentum = options_.momentum};
+    const StepOptions& step = task_.options.step;
     StopRule stop;
-    stop.max_iterations = iteration_limit(options_);
-    stop.gradient_tolerance = options_.gradient_tolerance * coordinates_.unit;
+    stop.max_iterations = iteration_limit(task_);
+    stop.gradient_tolerance = task_.options.gradient_tolerance * coordinates_.unit;
     stop.radius = coordinates_.radius;
     if (first_order(optimizer_)) {
       // In raw coordinates a step of a parameter has its own unit; the mean natural step converts.
-      stop.gradient_tolerance /= natural_steps(problem_, bound_, coordinates_.origin).norm();
-      if (options_.batch > 0) stop.gradient_tolerance = 0;  // a batch's gradient is never the whole one
+      stop.gradient_tolerance /= natural_steps(task_.problem, task_.bound, coordinates_.origin).norm();
+      if (step.batch > 0) stop.gradient_tolerance = 0;  // a batch's gradient is never the whole one
     }
     switch (optimizer_) {
       case Optimizer::momentum:
@@ -149,12 +141,9 @@ class Descent {
     result_.on_boundary = minimum.on_boundary;
   }
 
-  const Problem& problem_;
-  const Model& bound_;
-  const FitOptions& options_;
+  const DescentTask& task_;
   int index_;
   const Tick& tick_;
-  const OuterObjective& objective_;
   Evaluator evaluator_;
   Optimizer optimizer_;
   RandomStream random_;
@@ -167,12 +156,12 @@ class Descent {
 
 }  // namespace
 
-Coordinates coordinates_for(const Start& start, const Problem& problem, const Model& bound, const FitOptions& options) {
+Coordinates coordinates_for(const Start& start, const Problem& problem, const Model& bound, double start_confidence) {
   Coordinates made{start.parameters, {}, std::numeric_limits<double>::infinity(), 1};
   const auto rows = static_cast<double>(problem.responses());
-  if (start.covariance.size() > 0 && options.start_confidence > 0) {
+  if (start.covariance.size() > 0 && start_confidence > 0) {
     made.transform = start.covariance.llt().matrixL();
-    made.radius = std::sqrt(chi_squared_quantile(double(bound.parameters()), options.start_confidence));
+    made.radius = std::sqrt(chi_squared_quantile(double(bound.parameters()), start_confidence));
     made.unit = rows * start.noise_sd * start.noise_sd;
     return made;
   }
@@ -193,14 +182,13 @@ std::vector<double> epsilon_schedule(double epsilon_start, double epsilon) {
   return stages;
 }
 
-int iteration_limit(const FitOptions& options) {
-  if (options.max_iterations > 0) return options.max_iterations;
-  return first_order(options.optimizer) ? 2000 : 200;
+int iteration_limit(const DescentTask& task) {
+  if (task.max_iterations > 0) return task.max_iterations;
+  return first_order(task.options.optimizer) ? 2000 : 200;
 }
 
-Descended descend(const Problem& problem, const Model& bound, const FitOptions& options, const Start& start, int index,
-                  const Tick& tick, const OuterObjective& objective) {
-  return Descent(problem, bound, options, start, index, tick, objective).run();
+Descended descend(const DescentTask& task, const Start& start, int index, const Tick& tick) {
+  return Descent(task, start, index, tick).run();
 }
 
 }  // namespace unshuffle

@@ -6,7 +6,8 @@
 
 #include "optimise/optimiser.hpp"
 #include "starts/starts.hpp"
-#include "unshuffle/fitted/fit.hpp"
+#include "unshuffle/estimators/result.hpp"
+#include "unshuffle/objective/evaluator.hpp"
 
 namespace unshuffle {
 
@@ -23,7 +24,7 @@ struct Coordinates {
   [[nodiscard]] Vector to_parameters(const Vector& u) const { return origin + transform * u; }
 };
 [[nodiscard]] Coordinates coordinates_for(const Start& start, const Problem& problem, const Model& bound,
-                                          const FitOptions& options);
+                                          double start_confidence);
 
 /// From epsilon_start down to epsilon by equal factors of about four, at most eight stages; all absolute.
 [[nodiscard]] std::vector<double> epsilon_schedule(double epsilon_start, double epsilon);
@@ -43,12 +44,20 @@ using Tick = std::function<bool()>;
 /// Objective and gradient at w for an absolute ε, and the Hessian where it is asked for.
 using OuterObjective = std::function<Evaluation(const VectorRef& w, double epsilon, bool with_hessian)>;
 
-/// `options.epsilon` and `epsilon_start` are absolute here. Minimises `objective` where one is given, else what the
-/// evaluator computes, which the processes of `options.team` share: then all of them descend from the same start.
-[[nodiscard]] Descended descend(const Problem& problem, const Model& bound, const FitOptions& options,
-                                const Start& start, int index, const Tick& tick, const OuterObjective& objective = {});
+/// What all descents of a fit have in common.
+struct DescentTask {
+  const Problem& problem;
+  const Model& bound;
+  EvaluatorOptions evaluator;  ///< ε in the unit of the cost. Processes of its team descend from the same start.
+  DescentOptions options;      ///< Likewise.
+  int max_iterations = 0;      ///< Per stage of ε; 0 chooses by optimiser.
+  std::uint64_t seed = 0;
+  OuterObjective objective{};  ///< What to minimise instead of what the evaluator computes, where one is given.
+};
+
+[[nodiscard]] Descended descend(const DescentTask& task, const Start& start, int index, const Tick& tick);
 
 /// Outer iterations allowed per stage.
-[[nodiscard]] int iteration_limit(const FitOptions& options);
+[[nodiscard]] int iteration_limit(const DescentTask& task);
 
 }  // namespace unshuffle

@@ -11,7 +11,7 @@
 
 #include "core/share_work.hpp"
 #include "estimators/descent.hpp"
-#include "estimators/method.hpp"
+#include "estimators/estimate.hpp"
 
 namespace unshuffle {
 
@@ -22,22 +22,35 @@ namespace unshuffle {
 /// What the processes of a team share: the starts, each process working alone, or what every start has to compute.
 enum class Shared { starts, work_of_a_start };
 
-/// work(k, tick) for every start, on as many threads as there are; the first start runs even when progress says stop.
-/// A start that ends before `ticks_each` counts as if it had used them up.
+struct EachStart {
+  const char* estimator;  ///< By which its finished work is told from that of others in one checkpoint.
+  const std::vector<Start>& starts;
+  double ticks_each;  ///< A start that ends before counts as if it had used them up.
+  Shared shared = Shared::starts;
+};
+
+/// The start that is being worked on.
+struct StartAt {
+  const Start& start;
+  int index;
+  const Tick& tick;
+};
+
+/// work(StartAt) for every start, on as many threads as there are; the first start runs even when progress says stop.
 template <class Work>
-std::vector<Descended> for_each_start(const std::vector<Start>& starts, double ticks_each, const FitOptions& options,
-                                      const Work& work, Shared shared = Shared::starts) {
-  const double total = ticks_each * double(starts.size());
-  std::vector<Descended> results(starts.size());
+std::vector<Descended> for_each_start(const EachStart& each, const Run& run, const Work& work) {
+  const std::size_t count = each.starts.size();
+  const double total = each.ticks_each * double(count);
+  std::vector<Descended> results(count);
   std::atomic<bool> stop{false};
   std::atomic<double> done{0};
   const auto advance = [&](double ticks) {
     const double now = done.fetch_add(ticks) + ticks;
-    if (omp_get_thread_num() == 0 && options.progress && !options.progress(std::min(now, total), total)) stop = true;
+    if (omp_get_thread_num() == 0 && run.progress && !run.progress(std::min(now, total), total)) stop = true;
     return !stop;
   };
-  const auto run = [&](std::size_t k) {
-    double left = ticks_each;
+  const auto follow = [&](std::size_t k) {
+    double left = each.ticks_each;
     const Tick tick = [&] {
       const double step = std::min(1.0, left);
       left -= step;
@@ -45,17 +58,17 @@ std::vector<Descended> for_each_start(const std::vector<Start>& starts, double t
     };
     if (!stop || k == 0) {
       WorkKey key("start");
-      key.add(double(static_cast<int>(options.method))).add(double(k)).add(starts[k].parameters);
+      key.add(std::string(each.estimator)).add(double(k)).add(each.starts[k].parameters);
       results[k] = finished_or(
-          options, key, [&] { return work(int(k), tick); }, packed, unpacked);
+          run, key, [&] { return work(StartAt{each.starts[k], int(k), tick}); }, packed, unpacked);
     }
     (void)advance(left);
   };
-  if (shared == Shared::starts)
-    share_work(options, starts.size(), run);
+  if (each.shared == Shared::starts)
+    share_work(run, count, follow);
   else  // all processes at the same start at the same time
-    for (std::size_t k = 0; k < starts.size(); ++k) run(k);
-  if (options.progress) (void)options.progress(total, total);
+    for (std::size_t k = 0; k < count; ++k) follow(k);
+  if (run.progress) (void)run.progress(total, total);
   return results;
 }
 

@@ -18,9 +18,11 @@ namespace {
 constexpr int default_rounds = 100;
 constexpr int quiet_rounds = 3;
 
-int round_limit(const FitOptions& options) {
-  return options.max_iterations > 0 ? options.max_iterations : default_rounds;
+int round_limit(const Em& options) {
+  return options.limit.max_iterations > 0 ? options.limit.max_iterations : default_rounds;
 }
+
+enum class Matchings { averaged, best };
 
 /// What the M step regresses.
 struct Expected {
@@ -67,16 +69,23 @@ Expected merged_by_feature(const UnlinkedRows& rows, const Links& links, const E
 
 class ExpectationMaximisation {
  public:
-  ExpectationMaximisation(const MethodInput& input, const UnlinkedRows& rows, const Start& start, int index, bool hard,
-                          const Tick& tick)
-      : input_(input), rows_(rows), w_(start.parameters), index_(index), hard_(hard), tick_(tick) {
+  ExpectationMaximisation(const Em& options, Matchings matchings, const Input& input, const UnlinkedRows& rows,
+                          const StartAt& at)
+      : options_(options),
+        hard_(matchings == Matchings::best),
+        input_(input),
+        rows_(rows),
+        w_(at.start.parameters),
+        index_(at.index),
+        tick_(at.tick) {
+    const Start& start = at.start;
     result_.candidate.start = start.kind;
     // Row order is where σ² can be read from; a start that knows σ² had better begin where few exchanges are needed.
-    const bool in_order = input.options.row_hint && !(start.noise_sd > 0);
+    const bool in_order = input.problem.order_is_a_hint() && !(start.noise_sd > 0);
     const Links first = in_order ? links_in_order(input.problem) : rows.best(w_);
-    for (int chain = 0; chain < input.options.em_chains; ++chain) {
-      const auto stream = (1ULL << 44U) + std::uint64_t(index) * 4096 + std::uint64_t(chain);
-      chains_.emplace_back(rows.blocks(), first, RandomStream(input.options.seed, stream));
+    for (int chain = 0; chain < options.chains.count; ++chain) {
+      const auto stream = (1ULL << 44U) + std::uint64_t(index_) * 4096 + std::uint64_t(chain);
+      chains_.emplace_back(rows.blocks(), first, RandomStream(input.run.seed, stream));
     }
     const PairCosts costs(input.bound, rows.tables(), w_);
     variance_ = start.noise_sd > 0 ? start.noise_sd * start.noise_sd : chains_.front().total_cost(costs) / terms();
@@ -88,7 +97,7 @@ class ExpectationMaximisation {
     int quiet = 0;
     Candidate& answer = result_.candidate;
     answer.message = "all iterations taken before w settled";
-    while (answer.iterations < round_limit(input_.options) && quiet < quiet_rounds) {
+    while (answer.iterations < round_limit(options_) && quiet < quiet_rounds) {
       quiet = iterate() ? quiet + 1 : 0;
       ++answer.iterations;
       if (tick_()) continue;
@@ -127,7 +136,7 @@ class ExpectationMaximisation {
   }
 
   [[nodiscard]] long proposals() const {
-    return std::lround(std::ceil(input_.options.em_swaps * double(chains_.front().positions())));
+    return std::lround(std::ceil(options_.chains.swaps * double(chains_.front().positions())));
   }
 
   Expected expect_soft() {
@@ -158,11 +167,12 @@ class ExpectationMaximisation {
     return all_pairs(rows_, {visited[best], ones});
   }
 
-  const MethodInput& input_;
+  const Em& options_;
+  bool hard_;
+  const Input& input_;
   const UnlinkedRows& rows_;
   Vector w_;
   int index_;
-  bool hard_;
   const Tick& tick_;
   std::vector<SwapChain> chains_{};
   double variance_ = 0;
@@ -171,23 +181,25 @@ class ExpectationMaximisation {
   Descended result_{};
 };
 
-Estimate run_em(const MethodInput& input, bool hard) {
+Estimate run_em(const char* name, const Em& options, Matchings matchings, const Input& input) {
   const UnlinkedRows rows(input.problem, input.bound);
-  const std::vector<Start> starts = make_starts(input.problem, input.bound, input.options);
-  Estimate estimate = best_of(for_each_start(starts, round_limit(input.options), input.options,
-                                             [&](int k, const Tick& tick) {
-                                               const Start& start = starts[std::size_t(k)];
-                                               return ExpectationMaximisation(input, rows, start, k, hard, tick).run();
-                                             }),
-                              starts);
-  if (!hard) estimate.objective_name = "expected squared residuals";
-  return estimate;
+  const std::vector<Start> starts = make_starts(input.problem, input.bound, options.starts, input.run.seed);
+  const auto work = [&](const StartAt& at) {
+    return ExpectationMaximisation(options, matchings, input, rows, at).run();
+  };
+  return best_of(for_each_start({name, starts, double(round_limit(options))}, input.run, work), starts);
 }
 
 }  // namespace
 
-Estimate estimate_em(const MethodInput& input) { return run_em(input, false); }
+Estimate estimate(const Em& options, const Input& input) {
+  Estimate made = run_em("em", options, Matchings::averaged, input);
+  made.objective_name = "expected squared residuals";
+  return made;
+}
 
-Estimate estimate_hard_em(const MethodInput& input) { return run_em(input, true); }
+Estimate estimate(const HardEm& options, const Input& input) {
+  return run_em("hard-em", options.em, Matchings::best, input);
+}
 
 }  // namespace unshuffle

@@ -6,35 +6,36 @@
 #include <cmath>
 #include <optional>
 
-#include "estimators/method.hpp"
+#include "estimators/estimate.hpp"
 #include "likelihood/bootstrap.hpp"
 #include "likelihood/calibration.hpp"
 #include "likelihood/search.hpp"
 #include "objective/backend.hpp"
 #include "objective/batch.hpp"
 #include "unshuffle/core/error.hpp"
+#include "unshuffle/core/wording.hpp"
 #include "verdict/identifiability.hpp"
 
 namespace unshuffle {
 
 namespace {
 
-LikelihoodOptions accurate(const FitOptions& options) {
+LikelihoodOptions accurate(const Entropic& options) {
   LikelihoodOptions made;
-  made.evaluator.backend = options.backend;
-  made.evaluator.tolerance = std::max(options.tolerance, 1e-8);
-  made.evaluator.accuracy = std::max(options.accuracy, 1e-8);
-  made.known_noise_sd = options.known_noise_sd;
+  made.evaluator.backend = options.precision.backend;
+  made.evaluator.tolerance = std::max(options.precision.tolerance, 1e-8);
+  made.evaluator.accuracy = std::max(options.precision.accuracy, 1e-8);
+  made.known_noise_sd = options.noise.sd;
   return made;
 }
 
-Matrix bootstrap_covariance(const MethodInput& input, const Optimum& best) {
+Matrix bootstrap_covariance(const Entropic& options, const Input& input, const Optimum& best) {
   const double noise_sd = std::sqrt(best.epsilon / 2);
-  return spread_of_refits(input.options, [&](int k) {
-    RandomStream random = bootstrap_stream(input.options.seed, k);
+  return spread_of_refits(input.run, options.bootstrap.samples, [&](int k) {
+    RandomStream random = bootstrap_stream(input.run.seed, k);
     const Links links = random_links(input.problem, random);
     const Problem drawn = drawn_from(input.problem, input.bound, best.parameters, noise_sd, links, random);
-    LinkLikelihood likelihood(drawn, input.bound, accurate(input.options));
+    LinkLikelihood likelihood(drawn, input.bound, accurate(options));
     return most_likely_near(likelihood, drawn, input.bound, best.parameters, best.epsilon, 60).parameters;
   });
 }
@@ -45,7 +46,7 @@ Candidate as_candidate(const FoundOptimum& found) {
 }
 
 /// Solutions that a symmetry of the features makes out of the answer join the search.
-std::vector<Symmetry> try_symmetries(const MethodInput& input, SearchResult& found) {
+std::vector<Symmetry> try_symmetries(const SearchOptions& options, const Input& input, SearchResult& found) {
   if (blocks_of(input.problem).size() > 1 || input.problem.has_prior()) return {};
   const Optimum best = found.optima.front().optimum;
   std::vector<Symmetry> symmetries = symmetries_of(input.problem, input.bound, best.parameters);
@@ -57,13 +58,13 @@ std::vector<Symmetry> try_symmetries(const MethodInput& input, SearchResult& fou
     image.start = symmetry.name;
     images.push_back(std::move(image));
   }
-  refine_into(found, input.problem, input.bound, input.options, images);
+  refine_into(found, input.problem, input.bound, options, input.run, images);
   return symmetries;
 }
 
 /// Of the coefficients, from the observed information; empty where that is not positive.
-Matrix curvature_covariance(const MethodInput& input, const Optimum& best) {
-  LinkLikelihood likelihood(input.problem, input.bound, accurate(input.options));
+Matrix curvature_covariance(const Entropic& options, const Input& input, const Optimum& best) {
+  LinkLikelihood likelihood(input.problem, input.bound, accurate(options));
   const Eigen::LLT<Matrix> factor(likelihood.information(best.theta()));
   if (factor.info() != Eigen::Success) return {};
   const Index p = best.parameters.size();
@@ -85,14 +86,14 @@ std::optional<Problem> rows_that_count(const Problem& problem) {
 }
 
 /// Samples of the model are drawn evenly, so that they tell nothing of rows that count more or less than others.
-bool can_be_simulated(const Problem& problem, const FitOptions& options, const Model& bound) {
+bool can_be_simulated(const Problem& problem, Backend backend, const Model& bound) {
   const auto even = [](const Vector& weights) { return weights.maxCoeff() <= (1 + 1e-9) * weights.minCoeff(); };
-  return backend_for(problem, bound, options.backend) == Backend::sorted && even(problem.response_weights) &&
+  return backend_for(problem, bound, backend) == Backend::sorted && even(problem.response_weights) &&
          even(problem.feature_weights);
 }
 
 /// Why the likelihood does not know how far off it may be; empty where it does.
-Identifiability doubts(const MethodInput& input) {
+Identifiability doubts(const Entropic& options, const Input& input) {
   constexpr double many = 0.1;
   Identifiability made;
   made.verdict = Verdict::weakly_identified;
@@ -102,47 +103,50 @@ Identifiability doubts(const MethodInput& input) {
         "in their groups, {} responses and {} features have no partner; where keys are wrong it may be in another "
         "group, and the answer off by more than chance",
         responses, features);
-    made.advice = "correct the keys, or say how often partners agree in them (--soft-group)";
-  } else if (responses > 0 && !leaves_responses_out(input.problem, input.bound, accurate(input.options))) {
+    made.advice = fmt::format("correct the keys, or say how often partners agree in them ({})", option("soft_group"));
+  } else if (responses > 0 && !leaves_responses_out(input.problem, input.bound, accurate(options))) {
     made.reason = fmt::format(
         "{} responses belong to features that are not in the table; these are taken to be like those that are, and the "
         "answer is as good as that",
         responses);
-    made.advice =
-        "add the missing rows, try --method robot-robust, which may leave rows out, or give pairs (--known) or a key "
-        "both tables share (--group)";
+    made.advice = fmt::format(
+        "add the missing rows, try {}, which may leave rows out, or give pairs ({}) or a key both tables share ({})",
+        option("method", "robot-robust"), option("known"), option("group"));
   } else if (double(responses) > many * double(input.problem.responses())) {
     made.reason = fmt::format(
         "{} of {} responses have no partner; the law that they are given is made up, and with so many of them the "
         "answer may be off by more than chance",
         responses, input.problem.responses());
-    made.advice = "add the missing rows of the features, or give pairs (--known) or a key both tables share (--group)";
+    made.advice = fmt::format("add the missing rows of the features, or give pairs ({}) or a key both tables share ({})",
+                              option("known"), option("group"));
   }
   return made;
 }
 
 /// With a bootstrap if one was asked for, else from `answer`; profiles need one that was calibrated.
-void set_errors(const MethodInput& input, const Calibrated& answer, bool by_simulation, bool doubted,
+void set_errors(const Entropic& options, const Input& input, const Calibrated& answer, bool by_simulation, bool doubted,
                 Estimate& estimate) {
-  if (input.options.bootstrap > 0) {
-    if (!estimate.stopped) estimate.covariance = bootstrap_covariance(input, answer.optimum);
+  if (options.bootstrap.samples > 0) {
+    if (!estimate.stopped) estimate.covariance = bootstrap_covariance(options, input, answer.optimum);
     estimate.stopped = estimate.covariance.size() == 0;
-    estimate.std_error_note = bootstrap_note(input.options, estimate.covariance);
+    estimate.std_error_note = bootstrap_note(options.bootstrap.samples, estimate.covariance);
     return;
   }
   estimate.covariance = answer.covariance;
   if (doubted) {
     estimate.errors_are_too_small = true;
     estimate.std_error_note =
-        "none: they would not count what is in doubt about rows without a partner; try --bootstrap";
+        fmt::format("none: they would not count what is in doubt about rows without a partner; try {}",
+                    option("bootstrap"));
     return;
   }
   if (answer.covariance.size() == 0) {
-    estimate.std_error_note = "not to be had: the likelihood's curvature is not known or not downward; try --bootstrap";
+    estimate.std_error_note = fmt::format(
+        "not to be had: the likelihood's curvature is not known or not downward; try {}", option("bootstrap"));
   } else if (!by_simulation) {
     estimate.std_error_note = "from the curvature of the likelihood over all links";
   } else {
-    estimate.margins = margins_of(answer, input.problem, input.bound, accurate(input.options));
+    estimate.margins = margins_of(answer, input.problem, input.bound, accurate(options));
     estimate.std_error_note =
         "from the likelihood over all links and its spread in samples of the fitted model; intervals from its profile";
   }
@@ -150,40 +154,41 @@ void set_errors(const MethodInput& input, const Calibrated& answer, bool by_simu
 
 }  // namespace
 
-Estimate estimate_entropic(const MethodInput& given) {
-  if (given.options.bootstrap > 0 && given.problem.has_prior()) {
+Estimate estimate(const Entropic& options, const Input& given) {
+  if (options.bootstrap.samples > 0 && given.problem.has_prior()) {
     throw InvalidInput("bootstrap draws links evenly, so it cannot be had with prior weights of pairs or soft groups");
   }
   const std::optional<Problem> fewer = rows_that_count(given.problem);
-  const MethodInput input{fewer ? *fewer : given.problem, given.bound, given.options};
-  SearchResult found = search_optima(input.problem, input.bound, input.options);
-  const std::vector<Symmetry> symmetries = try_symmetries(input, found);
-  if (input.options.progress) (void)input.options.progress(1, 1);
+  const Input input{fewer ? *fewer : given.problem, given.bound, given.run};
+  const SearchOptions search{options.precision, options.starts, options.noise.sd};
+  SearchResult found = search_optima(input.problem, input.bound, search, input.run);
+  const std::vector<Symmetry> symmetries = try_symmetries(search, input, found);
+  if (input.run.progress) (void)input.run.progress(1, 1);
   Optimum& best = found.optima.front().optimum;
-  const bool by_simulation = can_be_simulated(input.problem, input.options, input.bound);
+  const bool by_simulation = can_be_simulated(input.problem, options.precision.backend, input.bound);
   Calibrated answer{best, {}, {}};
-  if (!found.stopped && !by_simulation) answer.covariance = curvature_covariance(input, best);
+  if (!found.stopped && !by_simulation) answer.covariance = curvature_covariance(options, input, best);
   if (!found.stopped && by_simulation) {
-    answer = calibrated(input.problem, input.bound, accurate(input.options), best, input.options.seed);
+    answer = calibrated(input.problem, input.bound, accurate(options), best, input.run.seed);
     best = answer.optimum;
   }
-  Estimate estimate;
-  for (const FoundOptimum& one : found.optima) estimate.candidates.push_back(as_candidate(one));
-  estimate.objective_name = "negative log-likelihood";
-  estimate.evaluations = found.evaluations;
-  estimate.stopped = found.stopped;
-  estimate.noise_sd = std::sqrt(best.epsilon / 2);
-  estimate.epsilon = best.epsilon;
-  estimate.identifiable = judge(found, symmetries, input.problem, input.bound, answer);
-  Identifiability doubt = doubts(input);
+  Estimate made;
+  for (const FoundOptimum& one : found.optima) made.candidates.push_back(as_candidate(one));
+  made.objective_name = "negative log-likelihood";
+  made.evaluations = found.evaluations;
+  made.stopped = found.stopped;
+  made.noise_sd = std::sqrt(best.epsilon / 2);
+  made.epsilon = best.epsilon;
+  made.identifiable = judge(found, symmetries, input.problem, input.bound, answer);
+  Identifiability doubt = doubts(options, input);
   const bool doubted = !doubt.reason.empty();
-  if (doubted && estimate.identifiable.verdict == Verdict::identified) {
-    doubt.alternatives = std::move(estimate.identifiable.alternatives);
-    estimate.identifiable = std::move(doubt);
+  if (doubted && made.identifiable.verdict == Verdict::identified) {
+    doubt.alternatives = std::move(made.identifiable.alternatives);
+    made.identifiable = std::move(doubt);
   }
-  if (estimate.identifiable.verdict != Verdict::not_identifiable)
-    set_errors(input, answer, by_simulation, doubted, estimate);
-  return estimate;
+  if (made.identifiable.verdict != Verdict::not_identifiable)
+    set_errors(options, input, answer, by_simulation, doubted, made);
+  return made;
 }
 
 }  // namespace unshuffle

@@ -10,7 +10,7 @@
 
 namespace unshuffle {
 
-Estimate estimate_sliced_gw(const MethodInput& input) {
+Estimate estimate(const SlicedGw& options, const Input& input) {
   const UnlinkedRows rows(input.problem, input.bound);
   const Matrix known_of_responses = response_columns(input.problem);
   Links links;
@@ -25,20 +25,20 @@ Estimate estimate_sliced_gw(const MethodInput& input) {
     const Matrix u = known_of_responses(block.response_rows, Eigen::all);
     const Matrix v = input.problem.z(block.feature_rows, Eigen::all);
     const std::vector<Index> partner =
-        sliced_alignment(u, v, input.options.gw_slices, RandomStream(input.options.seed, stream++));
+        sliced_alignment(u, v, options.slices, RandomStream(input.run.seed, stream++));
     distortion += gromov_wasserstein_cost(u, v(partner, Eigen::all)) * double(partner.size());
     for (std::size_t k = 0; k < partner.size(); ++k) {
       append(links, {{block.response_rows[k]}, {block.feature_rows[std::size_t(partner[k])]}});
     }
   }
-  Estimate estimate = regression_on(input, rows, links, "alignment");
-  forget_std_errors(estimate);
-  estimate.candidates.front().message +=
+  Estimate made = regression_on(input, rows, links, "alignment");
+  forget_std_errors(made);
+  made.candidates.front().message +=
       fmt::format(" that distort squared distances by {:.4g}", std::sqrt(distortion / double(links.size())));
-  return estimate;
+  return made;
 }
 
-Estimate estimate_sinkhorn_gw(const MethodInput& input) {
+Estimate estimate(const SinkhornGw& options, const Input& input) {
   const UnlinkedRows rows(input.problem, input.bound);
   const Matrix known_of_responses = response_columns(input.problem);
   Links links;
@@ -46,7 +46,7 @@ Estimate estimate_sinkhorn_gw(const MethodInput& input) {
   told.converged = true;
   for (const Block& block : rows.blocks()) {
     const Alignment found = aligned(known_of_responses(block.response_rows, Eigen::all),
-                                    input.problem.z(block.feature_rows, Eigen::all), input.options.gw_epsilon);
+                                    input.problem.z(block.feature_rows, Eigen::all), options.epsilon);
     for (std::size_t k = 0; k < found.links.responses.size(); ++k) {
       append(links, {{block.response_rows[std::size_t(found.links.responses[k])]},
                      {block.feature_rows[std::size_t(found.links.features[k])]}});
@@ -56,13 +56,13 @@ Estimate estimate_sinkhorn_gw(const MethodInput& input) {
     told.converged = false;
     told.message = found.message;
   }
-  Estimate estimate = regression_on(input, rows, links, "alignment");
-  Candidate& answer = estimate.candidates.front();
+  Estimate made = regression_on(input, rows, links, "alignment");
+  Candidate& answer = made.candidates.front();
   answer.converged = told.converged;
   answer.iterations = told.iterations;
   if (!told.converged) answer.message = told.message;
-  forget_std_errors(estimate);
-  return estimate;
+  forget_std_errors(made);
+  return made;
 }
 
 }  // namespace unshuffle

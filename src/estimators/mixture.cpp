@@ -29,11 +29,11 @@ Links drawn_links(const Problem& problem, const Links& links, const Vector& prob
   return drawn;
 }
 
-Matrix bootstrap_covariance(const MethodInput& input, const Links& links, const MixtureFit& fit,
+Matrix bootstrap_covariance(const Input& input, int samples, const Links& links, const MixtureFit& fit,
                             MixtureOptions options) {
   if (!fit.rate_is_limited) options.largest_rate = 1;
-  return spread_of_refits(input.options, [&](int k) {
-    RandomStream random = bootstrap_stream(input.options.seed, k);
+  return spread_of_refits(input.run, samples, [&](int k) {
+    RandomStream random = bootstrap_stream(input.run.seed, k);
     const Links truth = drawn_links(input.problem, links, fit.link_probability, random);
     const Problem drawn =
         drawn_from(input.problem, input.bound, fit.parameters, std::sqrt(fit.noise_variance), truth, random);
@@ -43,15 +43,15 @@ Matrix bootstrap_covariance(const MethodInput& input, const Links& links, const 
 
 }  // namespace
 
-Estimate estimate_mixture(const MethodInput& input) {
+Estimate estimate(const Mixture& mixture, const Input& input) {
   const Links links = order_to_fit(input);
   const CandidateLinks candidates = candidates_of(input.problem, input.bound, links);
   const LeastSquares linked =
-      best_least_squares(input.problem, input.bound, candidates.rows, candidates.weights, input.options.seed);
+      best_least_squares(input.problem, input.bound, candidates.rows, candidates.weights, input.run.seed);
   MixtureOptions options;
-  options.seed = input.options.seed;
-  options.known_noise_variance = std::pow(input.options.known_noise_sd, 2);
-  if (input.options.max_iterations > 0) options.max_iterations = input.options.max_iterations;
+  options.seed = input.run.seed;
+  options.known_noise_variance = std::pow(mixture.noise.sd, 2);
+  if (mixture.limit.max_iterations > 0) options.max_iterations = mixture.limit.max_iterations;
   bound_mismatch_rate(input.bound, candidates, linked, options);
   const MixtureFit fit = fit_mixture_from_all(input.bound, candidates, linked, options);
   const double agreement = agreement_with_regression(input.bound, candidates, fit.parameters);
@@ -63,25 +63,25 @@ Estimate estimate_mixture(const MethodInput& input) {
   answer.converged = fit.converged;
   answer.iterations = fit.iterations;
   answer.message = fmt::format("{:.1f} % of the links in the order given are wrong", 100 * fit.mismatch_rate);
-  Estimate estimate;
-  estimate.candidates = {answer};
-  estimate.objective_name = "negative log-likelihood";
-  estimate.evaluations = fit.iterations;
-  estimate.noise_sd = std::sqrt(fit.noise_variance);
-  estimate.epsilon = 2 * fit.noise_variance;
-  estimate.identifiable = judge(fit, candidates, input.bound, agreement);
-  estimate.contradicted = contradicts(agreement);
-  estimate.link_probabilities = Vector::Constant(input.problem.responses(), std::nan(""));
-  estimate.link_probabilities(links.responses) = fit.link_probability;
-  if (input.options.bootstrap > 0) {
-    estimate.covariance = bootstrap_covariance(input, links, fit, options);
-    estimate.stopped = estimate.covariance.size() == 0;
-    estimate.std_error_note = bootstrap_note(input.options, estimate.covariance);
+  Estimate made;
+  made.candidates = {answer};
+  made.objective_name = "negative log-likelihood";
+  made.evaluations = fit.iterations;
+  made.noise_sd = std::sqrt(fit.noise_variance);
+  made.epsilon = 2 * fit.noise_variance;
+  made.identifiable = judge(fit, candidates, input.bound, agreement);
+  made.contradicted = contradicts(agreement);
+  made.link_probabilities = Vector::Constant(input.problem.responses(), std::nan(""));
+  made.link_probabilities(links.responses) = fit.link_probability;
+  if (const int samples = mixture.bootstrap.samples; samples > 0) {
+    made.covariance = bootstrap_covariance(input, samples, links, fit, options);
+    made.stopped = made.covariance.size() == 0;
+    made.std_error_note = bootstrap_note(samples, made.covariance);
   } else {
-    estimate.covariance = fit.covariance;
-    estimate.std_error_note = "robust (sandwich), which of the links are right counted as unknown";
+    made.covariance = fit.covariance;
+    made.std_error_note = "robust (sandwich), which of the links are right counted as unknown";
   }
-  return estimate;
+  return made;
 }
 
 }  // namespace unshuffle

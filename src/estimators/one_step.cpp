@@ -23,14 +23,14 @@ std::vector<Index> most_aligned(const Matrix& t, const Matrix& s) {
 
 }  // namespace
 
-Estimate estimate_one_step(const MethodInput& input) {
+Estimate estimate(const OneStep&, const Input& input) {
   require_rows_in_order(input, "one-step");
   const AdditiveModel* model = input.bound.additive();
   if (model == nullptr) throw InvalidInput("one-step needs a model that is a sum of a part in x and a part in z");
   const UnlinkedRows rows(input.problem, input.bound);
   const Links in_order = links_in_order(input.problem);
   const Vector shrunk =
-      best_least_squares(input.problem, input.bound, rows.linked(in_order), rows.weights(in_order), input.options.seed)
+      best_least_squares(input.problem, input.bound, rows.linked(in_order), rows.weights(in_order), input.run.seed)
           .parameters;
   Matrix t = input.problem.y;
   if (input.problem.x.cols() > 0) t -= model->part(Side::response, rows.tables().x, shrunk);
@@ -44,9 +44,9 @@ Estimate estimate_one_step(const MethodInput& input) {
       append(links, {{block.response_rows[k]}, {block.feature_rows[std::size_t(partner[k])]}});
     }
   }
-  Estimate estimate = regression_on(input, rows, links, "rows in order");
-  forget_std_errors(estimate);
-  return estimate;
+  Estimate made = regression_on(input, rows, links, "rows in order");
+  forget_std_errors(made);
+  return made;
 }
 
 }  // namespace unshuffle

@@ -1,20 +1,22 @@
 // Ordinary regression: on rows in the order given, and on pairs that are known.
 #include "estimators/unlinked.hpp"
 #include "unshuffle/core/error.hpp"
+#include "unshuffle/core/wording.hpp"
 
 namespace unshuffle {
 
-Estimate estimate_ls(const MethodInput& input) {
+Estimate estimate(const Ls&, const Input& input) {
   require_rows_in_order(input, "ls");
   const UnlinkedRows rows(input.problem, input.bound);
-  Estimate estimate = regression_on(input, rows, links_in_order(input.problem), "rows in order");
-  estimate.std_error_note = "ordinary ones, right only if the rows are linked in the order given";
-  return estimate;
+  Estimate made = regression_on(input, rows, links_in_order(input.problem), "rows in order");
+  made.std_error_note = "ordinary ones, right only if the rows are linked in the order given";
+  return made;
 }
 
-Estimate estimate_oracle(const MethodInput& input) {
+Estimate estimate(const Oracle&, const Input& input) {
   if (input.problem.known.empty()) {
-    throw InvalidInput("oracle needs known pairs: --known PAIRS.csv, or --truth truth.json of a simulation");
+    throw InvalidInput(fmt::format("oracle needs known pairs ({}), or the links of a simulation ({})", option("known"),
+                                   option("truth")));
   }
   Links links;
   for (const KnownPair& pair : input.problem.known) {

@@ -1,8 +1,11 @@
 // ROBOT, ROBOT-robust and ROBOT-unrolled: descents on the transport cost from several starts.
 #include "estimators/each_start.hpp"
+#include <fmt/format.h>
+
 #include "objective/backend.hpp"
 #include "objective/costs.hpp"
 #include "unshuffle/core/error.hpp"
+#include "unshuffle/core/wording.hpp"
 #include "unshuffle/objective/feasible.hpp"
 #include "unshuffle/objective/unrolled.hpp"
 
@@ -10,27 +13,33 @@ namespace unshuffle {
 
 namespace {
 
-/// The options with ε in the unit of the cost. Relative means relative to the largest cost at the first start, so that
-/// all starts minimise the same function.
-FitOptions with_absolute_epsilon(const MethodInput& input, const Start& first, double& largest_cost) {
-  FitOptions options = input.options;
-  EvaluatorOptions shared = evaluator_options(options, input.problem);
-  shared.team = options.team;
-  const Evaluator probe(input.problem, input.bound, shared);
-  largest_cost = probe.largest_cost(first.parameters);
-  if (!options.epsilon.relative) return options;
+/// What a descent on a plan is told, whichever of the three it is.
+struct Descents {
+  const char* name;
+  EvaluatorOptions evaluator;  ///< ε as the user gave it.
+  DescentOptions descent;
+  int max_iterations = 0;
+  OuterObjective objective{};
+};
+
+/// ε in the unit of the cost. Relative means relative to the largest cost at the first start, so that all starts
+/// minimise the same function.
+double resolve_epsilon(const Input& input, const Start& first, Descents& descents) {
+  const Evaluator probe(input.problem, input.bound, descents.evaluator);
+  const double largest_cost = probe.largest_cost(first.parameters);
+  if (!descents.evaluator.epsilon.relative) return largest_cost;
   const double unit = largest_cost > 0 ? largest_cost : 1.0;
-  options.epsilon = {.value = options.epsilon.value * unit, .relative = false};
-  options.epsilon_start *= unit;
-  return options;
+  descents.evaluator.epsilon = {.value = descents.evaluator.epsilon.value * unit, .relative = false};
+  descents.descent.epsilon_start *= unit;
+  return largest_cost;
 }
 
 /// Processes that each follow starts of their own need not wait for each other, but need memory for a plan each, and
 /// starts enough for all. A plan on the line of one group is always computed by one process.
-Shared shared_by_team(const MethodInput& input, std::size_t starts) {
-  Team* team = input.options.team;
+Shared shared_by_team(const Input& input, Backend backend, std::size_t starts) {
+  Team* team = input.run.team;
   if (!several(team)) return Shared::starts;
-  const bool on_a_line = backend_for(input.problem, input.bound, input.options.backend) == Backend::sorted;
+  const bool on_a_line = backend_for(input.problem, input.bound, backend) == Backend::sorted;
   if (on_a_line && blocks_of(input.problem).size() == 1) return Shared::starts;
   const auto processes = static_cast<std::size_t>(team->size());
   const std::size_t at_once = std::min<std::size_t>(starts, processes * std::size_t(omp_get_max_threads()));
@@ -40,35 +49,48 @@ Shared shared_by_team(const MethodInput& input, std::size_t starts) {
   return leader_says.front() > 0 ? Shared::starts : Shared::work_of_a_start;
 }
 
-/// Descents on `objective`; an empty one stands for the exact evaluator.
-Estimate descend_from_all(const MethodInput& input, const std::vector<Start>& starts, const OuterObjective& objective) {
-  double largest_cost = 0;
-  const FitOptions resolved = with_absolute_epsilon(input, starts.front(), largest_cost);
-  const Shared shared = shared_by_team(input, starts.size());
-  FitOptions of_a_start = resolved;
-  if (shared == Shared::starts) of_a_start.team = nullptr;
-  const auto work = [&](int k, const Tick& tick) {
-    return descend(input.problem, input.bound, of_a_start, starts[std::size_t(k)], k, tick, objective);
-  };
-  Estimate estimate = best_of(for_each_start(starts, iteration_limit(resolved), resolved, work, shared), starts);
-  estimate.objective_name = input.options.objective == Objective::entropic ? "entropic" : "transport";
-  estimate.solves_transport = true;
-  estimate.epsilon = resolved.epsilon.value;
-  estimate.largest_cost = largest_cost;
-  return estimate;
+Estimate descend_from_all(Descents descents, const Input& input, const std::vector<Start>& starts) {
+  descents.evaluator.team = input.run.team;
+  const double largest_cost = resolve_epsilon(input, starts.front(), descents);
+  const Shared shared = shared_by_team(input, descents.evaluator.backend, starts.size());
+  DescentTask task{input.problem,           input.bound,    descents.evaluator, descents.descent,
+                   descents.max_iterations, input.run.seed, descents.objective};
+  if (shared == Shared::starts) task.evaluator.team = nullptr;
+  const auto work = [&](const StartAt& at) { return descend(task, at.start, at.index, at.tick); };
+  const EachStart each{descents.name, starts, double(iteration_limit(task)), shared};
+  Estimate made = best_of(for_each_start(each, input.run, work), starts);
+  made.objective_name = name_of(descents.evaluator.objective);
+  made.solves_transport = true;
+  made.epsilon = descents.evaluator.epsilon.value;
+  made.largest_cost = largest_cost;
+  return made;
 }
 
-void require_hessian(const MethodInput& input) {
-  if (input.options.optimizer == Optimizer::trust_region &&
-      backend_for(input.problem, input.bound, input.options.backend) == Backend::dense) {
-    throw InvalidInput("optimizer = trust_region needs the sorted backend: one output and an additive model");
+Descents descents_of(const Estimator& estimator, const Robot& robot, const Input& input) {
+  return {.name = name_of(estimator).data(),
+          .evaluator =
+              plan_options(estimator, double(input.problem.responses()), double(input.problem.features())),
+          .descent = robot.descent,
+          .max_iterations = robot.limit.max_iterations};
+}
+
+Robot with_settings(const Robot& robot, const Input& input) {
+  if (!robot.paper.paper) return robot;
+  return with_paper_settings(robot, input.problem.responses(), input.bound.linear_in_parameters());
+}
+
+void require_hessian(const Robot& robot, const Input& input) {
+  if (robot.descent.optimizer == Optimizer::trust_region &&
+      backend_for(input.problem, input.bound, robot.precision.backend) == Backend::dense) {
+    throw InvalidInput(fmt::format("{} needs the sorted backend: one output and an additive model",
+                                   option("optimizer", "trust-region")));
   }
 }
 
 /// The objective of all groups by unrolled Sinkhorn iterations, as sums over rows.
 class UnrolledObjective {
  public:
-  explicit UnrolledObjective(const MethodInput& input) : input_(input) {
+  UnrolledObjective(const RobotUnrolled& options, const Input& input) : iterations_(options.unroll), bound_(input.bound) {
     const Problem& problem = input.problem;
     const Matrix x = input.bound.basis(Side::response, problem.x);
     const Matrix z = input.bound.basis(Side::feature, problem.z);
@@ -84,14 +106,14 @@ class UnrolledObjective {
   Evaluation operator()(const VectorRef& w, double epsilon, bool /*with_hessian*/) const {
     Evaluation sum;
     sum.gradient = Vector::Zero(w.size());
-    sum.inner_iterations = input_.options.unroll;
+    sum.inner_iterations = iterations_;
     for (const auto& [tables, a, b, rows] : blocks_) {
       Matrix cost;
-      squared_costs(input_.bound, tables, w, cost);
-      const UnrolledSinkhorn unrolled = unrolled_sinkhorn(cost, a, b, epsilon, input_.options.unroll);
+      squared_costs(bound_, tables, w, cost);
+      const UnrolledSinkhorn unrolled = unrolled_sinkhorn(cost, a, b, epsilon, iterations_);
       sum.objective += rows * unrolled.transport_cost;
       sum.marginal_error = std::max(sum.marginal_error, unrolled.marginal_error);
-      pull_back_costs(input_.bound, tables, rows * unrolled.weights, w, sum.gradient);
+      pull_back_costs(bound_, tables, rows * unrolled.weights, w, sum.gradient);
     }
     sum.transport_cost = sum.objective;
     sum.converged = true;
@@ -105,54 +127,61 @@ class UnrolledObjective {
     Vector feature_weights;
     double rows;
   };
-  const MethodInput& input_;
+  int iterations_;
+  const Model& bound_;
   std::vector<Part> blocks_;
 };
 
 }  // namespace
 
-Estimate estimate_robot(const MethodInput& input) {
-  require_hessian(input);
-  return descend_from_all(input, make_starts(input.problem, input.bound, input.options), {});
+Estimate estimate(const Robot& given, const Input& input) {
+  const Robot robot = with_settings(given, input);
+  require_hessian(robot, input);
+  const std::vector<Start> starts = make_starts(input.problem, input.bound, robot.starts, input.run.seed);
+  return descend_from_all(descents_of(robot, robot, input), input, starts);
 }
 
 // Relaxed sums make it easy to fit some rows and leave the others, so that far from the answer the robust objective has
 // more minima than the exact one: ROBOT's answer is one more start, and often leads to the lowest.
-Estimate estimate_robot_robust(const MethodInput& input) {
-  require_hessian(input);
-  std::vector<Start> starts = make_starts(input.problem, input.bound, input.options);
-  const bool knows_its_way = input.options.start_kind != StartKind::automatic || starts.front().covariance.size() > 0;
-  if (knows_its_way || input.options.batch > 0) return descend_from_all(input, starts, {});
-  FitOptions exact = input.options, relaxed = input.options;
-  exact.method = Method::robot;
-  if (const auto& progress = input.options.progress) {
-    exact.progress = [&](double done, double total) { return progress(0.5 * done / total, 1); };
-    relaxed.progress = [&](double done, double total) { return progress(0.5 + 0.5 * done / total, 1); };
+Estimate estimate(const RobotRobust& given, const Input& input) {
+  RobotRobust robust = given;
+  robust.robot = with_settings(given.robot, input);
+  const Robot& robot = robust.robot;
+  require_hessian(robot, input);
+  std::vector<Start> starts = make_starts(input.problem, input.bound, robot.starts, input.run.seed);
+  const Descents relaxed = descents_of(robust, robot, input);
+  const bool knows_its_way =
+      robot.starts.start.kind != StartKind::automatic || starts.front().covariance.size() > 0;
+  if (knows_its_way || robot.descent.step.batch > 0) return descend_from_all(relaxed, input, starts);
+  Run first_half = input.run, second_half = input.run;
+  if (const auto& progress = input.run.progress) {
+    first_half.progress = [&](double done, double total) { return progress(0.5 * done / total, 1); };
+    second_half.progress = [&](double done, double total) { return progress(0.5 + 0.5 * done / total, 1); };
   }
-  const Estimate answer = descend_from_all({input.problem, input.bound, exact}, starts, {});
-  starts.push_back({"robot", answer.candidates.front().parameters, {}, 0});
-  Estimate estimate = descend_from_all({input.problem, input.bound, relaxed}, starts, {});
-  estimate.evaluations += answer.evaluations;
-  estimate.stopped = estimate.stopped || answer.stopped;
-  return estimate;
+  const Estimate exact =
+      descend_from_all(descents_of(robot, robot, input), {input.problem, input.bound, first_half}, starts);
+  starts.push_back({"robot", exact.candidates.front().parameters, {}, 0});
+  Estimate made = descend_from_all(relaxed, {input.problem, input.bound, second_half}, starts);
+  made.evaluations += exact.evaluations;
+  made.stopped = made.stopped || exact.stopped;
+  return made;
 }
 
-Estimate estimate_robot_unrolled(const MethodInput& input) {
-  const FitOptions& options = input.options;
-  if (options.objective == Objective::entropic) {
-    throw InvalidInput("robot-unrolled differentiates the transport cost; objective = entropic has no meaning with it");
-  }
-  if (options.optimizer == Optimizer::trust_region || options.batch > 0) {
+Estimate estimate(const RobotUnrolled& options, const Input& input) {
+  if (options.descent.optimizer == Optimizer::trust_region || options.descent.step.batch > 0) {
     throw InvalidInput("robot-unrolled has gradients of all rows only: no trust-region optimiser, no batches");
   }
-  FitOptions first_order = options;
-  if (options.optimizer == Optimizer::automatic) first_order.optimizer = Optimizer::lbfgs;
-  const MethodInput unrolled{input.problem, input.bound, first_order};
-  const std::vector<Start> starts = make_starts(input.problem, input.bound, first_order);
-  Estimate estimate = descend_from_all(unrolled, starts, UnrolledObjective(unrolled));
-  estimate.objective_name = "transport after unrolled iterations";
-  estimate.solves_transport = false;
-  return estimate;
+  const std::vector<Start> starts = make_starts(input.problem, input.bound, options.starts, input.run.seed);
+  Descents unrolled{.name = "robot-unrolled",
+                    .evaluator = evaluator_options(options.precision, options.smoothing.resolved()),
+                    .descent = options.descent,
+                    .max_iterations = options.limit.max_iterations,
+                    .objective = UnrolledObjective(options, input)};
+  if (options.descent.optimizer == Optimizer::automatic) unrolled.descent.optimizer = Optimizer::lbfgs;
+  Estimate made = descend_from_all(unrolled, input, starts);
+  made.objective_name = "transport after unrolled iterations";
+  made.solves_transport = false;
+  return made;
 }
 
 }  // namespace unshuffle

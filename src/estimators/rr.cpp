@@ -40,7 +40,7 @@ struct FirstStage {
 };
 
 /// δ follows the noise until both settle, then the loss at that δ is minimised to the end.
-FirstStage robust_fit(const MethodInput& input, const LinkedRows& rows, const Vector& weights) {
+FirstStage robust_fit(const Rr& options, const Input& input, const LinkedRows& rows, const Vector& weights) {
   constexpr int scale_rounds = 50;
   FirstStage stage;
   stage.fit.parameters = least_squares(input.bound, rows, Vector::Zero(input.bound.parameters()), weights).parameters;
@@ -50,7 +50,7 @@ FirstStage robust_fit(const MethodInput& input, const LinkedRows& rows, const Ve
     const double noise_sd = std::max(tiny, noise_from_quartile(size, rows.y.cols()));
     const bool settled = std::abs(noise_sd - stage.noise_sd) <= 1e-3 * noise_sd;
     stage.noise_sd = noise_sd;
-    const double threshold = input.options.rr_threshold * noise_sd;
+    const double threshold = options.threshold * noise_sd;
     stage.fit = huber_regression(input.bound, rows, threshold, stage.fit.parameters, weights);
     if (settled) break;
   }
@@ -58,7 +58,7 @@ FirstStage robust_fit(const MethodInput& input, const LinkedRows& rows, const Ve
 }
 
 /// Links whose residual exceeds what the largest of n Gaussian ones would be are given up, and their rows matched anew.
-Links rematched(const MethodInput& input, const UnlinkedRows& rows, const Links& links, const FirstStage& stage) {
+Links rematched(const Input& input, const UnlinkedRows& rows, const Links& links, const FirstStage& stage) {
   const double n = double(links.size());
   const double limit = stage.noise_sd * (std::sqrt(2 * std::log(n)) + std::sqrt(double(input.problem.outputs()) - 1));
   const Vector size = sizes(residuals(input.bound, rows.linked(links), stage.fit.parameters));
@@ -113,24 +113,24 @@ HuberFit huber_regression(const Model& bound, const LinkedRows& rows, double thr
   return made;
 }
 
-Estimate estimate_rr(const MethodInput& input) {
+Estimate estimate(const Rr& options, const Input& input) {
   require_rows_in_order(input, "rr");
   require_linear_model(input, "rr");
   const UnlinkedRows rows(input.problem, input.bound);
   const Links in_order = links_in_order(input.problem);
-  const FirstStage stage = robust_fit(input, rows.linked(in_order), rows.weights(in_order));
+  const FirstStage stage = robust_fit(options, input, rows.linked(in_order), rows.weights(in_order));
   const Links links = rematched(input, rows, in_order, stage);
-  Estimate estimate = regression_on(input, rows, links, "rows in order");
+  Estimate made = regression_on(input, rows, links, "rows in order");
   Index moved = 0;
   for (std::size_t k = 0; k < links.responses.size(); ++k) moved += links.responses[k] != links.features[k] ? 1 : 0;
-  Candidate& answer = estimate.candidates.front();
+  Candidate& answer = made.candidates.front();
   answer.converged = stage.fit.converged;
   answer.iterations = stage.fit.iterations;
   answer.message = fmt::format("robust regression {}; {} of {} rows matched anew",
                                stage.fit.converged ? "settled" : "did not settle", moved, links.size());
-  estimate.noise_sd = stage.noise_sd;
-  forget_std_errors(estimate);
-  return estimate;
+  made.noise_sd = stage.noise_sd;
+  forget_std_errors(made);
+  return made;
 }
 
 }  // namespace unshuffle

@@ -16,6 +16,7 @@
 #include "core/random.hpp"
 #include "estimators/unlinked.hpp"
 #include "unshuffle/core/error.hpp"
+#include "unshuffle/core/wording.hpp"
 
 namespace unshuffle {
 
@@ -52,13 +53,13 @@ Vector solved(const Matrix& design, const Vector& y) {
 /// Rows linked in the order given; outputs lie below one another in the design, as in linked_jacobian.
 class InOrder {
  public:
-  InOrder(const MethodInput& input, const UnlinkedRows& rows, double threshold)
+  InOrder(const Input& input, const UnlinkedRows& rows, double threshold)
       : links_(links_in_order(input.problem)), threshold_(threshold), outputs_(input.problem.outputs()) {
     const LinkedRows linked = rows.linked(links_);
     const Vector zero = Vector::Zero(input.bound.parameters());
     design_ = linked_jacobian(input.bound, linked, zero);
     y_ = linked.y.reshaped();
-    RandomStream random(input.options.seed, first_stream - 1);
+    RandomStream random(input.run.seed, first_stream - 1);
     probe_ = sample_rows(links_.size(), std::min(probe_rows, links_.size()), random);
   }
 
@@ -122,7 +123,7 @@ class InOrder {
 /// Responses and features drawn separately, one output.
 class Apart {
  public:
-  Apart(const MethodInput& input, const UnlinkedRows& rows, double threshold)
+  Apart(const Input& input, const UnlinkedRows& rows, double threshold)
       : blocks_(rows.blocks()), threshold_(threshold), y_(rows.tables().y.col(0)) {
     const AdditiveModel& sum = *input.bound.additive();
     const Vector zero = Vector::Zero(input.bound.parameters());
@@ -252,13 +253,13 @@ class Apart {
 
 /// The hypothesis with the largest agreement; ties go to the one drawn first.
 template <class Scene>
-Hypothesis search(const Scene& scene, const FitOptions& options, bool& stopped) {
+Hypothesis search(const Scene& scene, Index samples, const Run& run, bool& stopped) {
   std::vector<RandomStream> random;
-  for (int k = 0; k < streams; ++k) random.emplace_back(options.seed, first_stream + std::uint64_t(k));
+  for (int k = 0; k < streams; ++k) random.emplace_back(run.seed, first_stream + std::uint64_t(k));
   Hypothesis best;
-  for (Index done = 0; done < options.rs_samples && !stopped; done += streams * per_stream) {
+  for (Index done = 0; done < samples && !stopped; done += streams * per_stream) {
     std::vector<Hypothesis> found(streams);
-    const Index left = options.rs_samples - done;
+    const Index left = samples - done;
     in_parallel(found.size(), [&](std::size_t k) {
       Hypothesis& mine = found[k];
       for (auto sample = Index(k); sample < std::min<Index>(left, streams * per_stream); sample += streams) {
@@ -269,15 +270,15 @@ Hypothesis search(const Scene& scene, const FitOptions& options, bool& stopped) 
     for (Hypothesis& one : found) {
       if (one.agreeing > best.agreeing) best = std::move(one);
     }
-    if (options.progress) stopped = !options.progress(double(done), double(options.rs_samples));
+    if (run.progress) stopped = !run.progress(double(done), double(samples));
   }
   return best;
 }
 
 template <class Scene>
-Estimate consensus(const MethodInput& input, const UnlinkedRows& rows, const Scene& scene) {
+Estimate consensus(const Rs& options, const Input& input, const UnlinkedRows& rows, const Scene& scene) {
   bool stopped = false;
-  const Hypothesis best = search(scene, input.options, stopped);
+  const Hypothesis best = search(scene, options.samples, input.run, stopped);
   if (best.agreeing < 0) throw BadData("rs: no sample of rows determined the coefficients");
   const Links agreeing = scene.agreeing(best.w);
   const Index p = input.bound.parameters();
@@ -289,10 +290,10 @@ Estimate consensus(const MethodInput& input, const UnlinkedRows& rows, const Sce
     answer.parameters = least_squares(input.bound, rows.linked(agreeing), best.w, rows.weights(agreeing)).parameters;
   }
   answer.objective = residuals(input.bound, rows.linked(agreeing), answer.parameters).squaredNorm();
-  answer.iterations = int(std::min<Index>(input.options.rs_samples, std::numeric_limits<int>::max()));
+  answer.iterations = int(std::min<Index>(options.samples, std::numeric_limits<int>::max()));
   answer.converged = refit && !stopped;
   answer.message = fmt::format("{} of {} rows agree", agreeing.size(), scene.rows());
-  if (!refit) answer.message += ", no more than any hypothesis has; raise --rs-threshold";
+  if (!refit) answer.message += ", no more than any hypothesis has; raise " + option("rs_threshold");
   Estimate estimate;
   estimate.candidates = {answer};
   estimate.objective_name = "squared residuals of the rows that agree";
@@ -307,15 +308,16 @@ double spread_of(const Matrix& y) {
 
 }  // namespace
 
-Estimate estimate_rs(const MethodInput& input) {
+Estimate estimate(const Rs& options, const Input& input) {
   require_linear_model(input, "rs");
   const UnlinkedRows rows(input.problem, input.bound);
-  const double threshold = input.options.rs_threshold * spread_of(input.problem.y);
-  if (input.options.row_hint) return consensus(input, rows, InOrder(input, rows, threshold));
+  const double threshold = options.threshold * spread_of(input.problem.y);
+  if (input.problem.order_is_a_hint()) return consensus(options, input, rows, InOrder(input, rows, threshold));
   if (input.problem.outputs() > 1) {
-    throw InvalidInput("rs without the row hint needs one response; give --hint rows or another method");
+    throw InvalidInput(
+        fmt::format("rs without the row hint needs one response; give {} or another method", option("hint", "rows")));
   }
-  return consensus(input, rows, Apart(input, rows, threshold));
+  return consensus(options, input, rows, Apart(input, rows, threshold));
 }
 
 }  // namespace unshuffle

@@ -74,7 +74,7 @@ void append(Links& links, const Links& more) {
   links.features.insert(links.features.end(), more.features.begin(), more.features.end());
 }
 
-Links order_to_fit(const MethodInput& input) {
+Links order_to_fit(const Input& input) {
   Links links = links_in_order(input.problem);
   if (links.size() * input.problem.outputs() <= input.bound.parameters()) {
     throw BadData(fmt::format("{} rows that could be linked in the order given cannot determine {} parameters",
@@ -98,14 +98,14 @@ CandidateLinks candidates_of(const Problem& problem, const Model& bound, const L
   return made;
 }
 
-Estimate regression_on(const MethodInput& input, const UnlinkedRows& rows, const Links& links,
+Estimate regression_on(const Input& input, const UnlinkedRows& rows, const Links& links,
                        const std::string& start) {
   const Index p = input.bound.parameters();
   if (links.size() * input.problem.outputs() < p) {
     throw BadData(fmt::format("{} linked rows cannot determine {} parameters", links.size(), p));
   }
   const LeastSquares solved =
-      best_least_squares(input.problem, input.bound, rows.linked(links), rows.weights(links), input.options.seed);
+      best_least_squares(input.problem, input.bound, rows.linked(links), rows.weights(links), input.run.seed);
   Candidate answer;
   answer.start = start;
   answer.parameters = solved.parameters;
@@ -129,7 +129,7 @@ void forget_std_errors(Estimate& estimate) {
   estimate.std_error_note = Estimate{}.std_error_note;
 }
 
-void require_rows_in_order(const MethodInput& input, std::string_view method) {
+void require_rows_in_order(const Input& input, std::string_view method) {
   if (input.problem.responses() == input.problem.features()) return;
   throw InvalidInput(
       fmt::format("{} takes rows as linked in the order given, so it needs tables of equal length; {} and "
@@ -137,7 +137,7 @@ void require_rows_in_order(const MethodInput& input, std::string_view method) {
                   method, input.problem.responses(), input.problem.features()));
 }
 
-void require_linear_model(const MethodInput& input, std::string_view method) {
+void require_linear_model(const Input& input, std::string_view method) {
   if (input.bound.linear_in_parameters()) return;
   throw InvalidInput(fmt::format("{} needs a model that is linear in its coefficients (linear, spline:K); {} is not",
                                  method, input.bound.name()));

@@ -1,7 +1,7 @@
 // The two tables before their rows are linked, and hard links between them.
 #pragma once
 
-#include "estimators/method.hpp"
+#include "estimators/estimate.hpp"
 #include "likelihood/candidate_links.hpp"
 #include "links/linked.hpp"
 #include "objective/costs.hpp"
@@ -40,22 +40,22 @@ class UnlinkedRows {
 void append(Links& links, const Links& more);
 
 /// Links in the order given; throws BadData when they are too few for the parameters.
-[[nodiscard]] Links order_to_fit(const MethodInput& input);
+[[nodiscard]] Links order_to_fit(const Input& input);
 
 /// Links in the order given as candidates, the known ones in front.
 [[nodiscard]] CandidateLinks candidates_of(const Problem& problem, const Model& bound, const Links& links);
 
 /// Least squares on given links as a method's whole answer.
-[[nodiscard]] Estimate regression_on(const MethodInput& input, const UnlinkedRows& rows, const Links& links,
+[[nodiscard]] Estimate regression_on(const Input& input, const UnlinkedRows& rows, const Links& links,
                                      const std::string& start);
 
 /// For links that the method chose itself: ordinary standard errors would not know that.
 void forget_std_errors(Estimate& estimate);
 
 /// Throws InvalidInput when the tables differ in length, which a method that reads rows in order cannot use.
-void require_rows_in_order(const MethodInput& input, std::string_view method);
+void require_rows_in_order(const Input& input, std::string_view method);
 
 /// Throws InvalidInput unless f is linear in w.
-void require_linear_model(const MethodInput& input, std::string_view method);
+void require_linear_model(const Input& input, std::string_view method);
 
 }  // namespace unshuffle

@@ -1,18 +1,18 @@
-#include "unshuffle/fitted/fit.hpp"
-
+// fit(): checks, the estimator, and its answer as a Fitted.
 #include <fmt/format.h>
 #include <omp.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <limits>
 
-#include "core/checkpoint.hpp"
 #include "core/peak_memory.hpp"
-#include "estimators/method.hpp"
+#include "estimators/estimate.hpp"
+#include "objective/backend.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/team.hpp"
+#include "unshuffle/fitted/fitted.hpp"
+#include "unshuffle/model/registry.hpp"
 #include "unshuffle/objective/feasible.hpp"
 #include "verdict/identifiability.hpp"
 
@@ -36,18 +36,14 @@ class ThreadLimit {
   int before_;
 };
 
-/// A method that chooses its links by itself would pass over what is known of them.
-void require_prior_is_read(const Problem& problem, const MethodInfo& method) {
-  if (!problem.has_prior() || method.prior) return;
-  std::string able;
-  for (const MethodInfo& info : known_methods()) {
-    if (info.prior) able += fmt::format("{}{}", able.empty() ? "" : ", ", info.name);
-  }
-  throw InvalidInput(
-      fmt::format("{} cannot use prior weights of pairs or soft groups; methods that can: {}", method.name, able));
+/// An estimator that chooses its links by itself would pass over what is known of them.
+void require_prior_is_read(const Problem& problem, const EstimatorTraits& traits) {
+  if (!problem.has_prior() || traits.prior) return;
+  throw InvalidInput(fmt::format("{} cannot use prior weights of pairs or soft groups; methods that can: {}",
+                                 traits.name, estimators_with(&EstimatorTraits::prior)));
 }
 
-/// The first sentence is about the transport problem at the answer, which only some methods minimise themselves.
+/// The first sentence is about the transport problem at the answer, which only some estimators minimise themselves.
 std::string in_words(const Evaluation& last, const Estimate& estimate) {
   const Candidate& best = estimate.candidates.front();
   const std::string outer = fmt::format("{} after {} iterations: {}", best.converged ? "converged" : "did not converge",
@@ -59,10 +55,10 @@ std::string in_words(const Evaluation& last, const Estimate& estimate) {
   return fmt::format("{}; outer {}", inner, outer);
 }
 
-Fit::Status status_of(const Evaluation& last, const Estimate& estimate) {
-  if (estimate.stopped) return Fit::Status::stopped;
-  if (estimate.solves_transport && !last.converged) return Fit::Status::inner_not_converged;
-  return estimate.candidates.front().converged ? Fit::Status::converged : Fit::Status::outer_not_converged;
+Status status_of(const Evaluation& last, const Estimate& estimate) {
+  if (estimate.stopped) return Status::stopped;
+  if (estimate.solves_transport && !last.converged) return Status::inner_not_converged;
+  return estimate.candidates.front().converged ? Status::converged : Status::outer_not_converged;
 }
 
 /// Share of the responses' mass that the plan keeps on rows of their own, at most all of each row.
@@ -71,128 +67,184 @@ double matched_share(const Problem& problem, const SoftLinks& links) {
 }
 
 /// An answer whose compressed plan is not what was asked for did not converge.
-void require_accuracy(Fit& made, double accuracy) {
+void require_accuracy(Result& result, double accuracy) {
   // The marginal error is a sum over rows, the compression error that of one row relative to its weight.
-  if (made.compression_error <= accuracy + made.marginal_error * double(made.responses)) return;
-  made.status = Fit::Status::inner_not_converged;
-  made.message += fmt::format("; the compressed plan misses its row sums by {:.1e}, asked for were {:.1e}",
-                              made.compression_error, accuracy);
+  const PlanFacts& plan = result.plan;
+  if (plan.compression_error <= accuracy + plan.marginal_error * double(result.rows.responses)) return;
+  result.status = Status::inner_not_converged;
+  result.message += fmt::format("; the compressed plan misses its row sums by {:.1e}, asked for were {:.1e}",
+                                plan.compression_error, accuracy);
 }
 
 /// A margin around one solution of several would be taken for one around the truth.
-void withhold_errors(Fit& made) {
-  made.covariance.resize(0, 0);
-  made.margins.resize(0, 0);
-  made.std_error_note = "none: other coefficients explain the data as well, so these have no margin of error";
+void withhold_errors(Result& result) {
+  result.covariance.resize(0, 0);
+  result.margins.resize(0, 0);
+  result.std_error_note = "none: other coefficients explain the data as well, so these have no margin of error";
 }
 
-/// The answer seen by the transport problem: whatever the method, its links can then be compared and matched alike.
-Fit assemble(const MethodInput& input, Estimate estimate) {
-  Fit made;
-  FitOptions options = input.options;
-  if (estimate.epsilon > 0) options.epsilon = {.value = estimate.epsilon, .relative = false};
-  EvaluatorOptions shared = evaluator_options(options, input.problem);
-  shared.team = options.team;
-  Evaluator evaluator(input.problem, input.bound, shared);
+/// The plan at the answer: whatever the estimator, its links can then be compared and matched alike.
+Evaluation evaluate_answer(const Input& input, const EvaluatorOptions& options, const Estimate& estimate,
+                           PlanFacts& plan) {
+  Evaluator evaluator(input.problem, input.bound, options);
   const Vector& w = estimate.candidates.front().parameters;
   const Evaluation last = evaluator.evaluate(w);
-  made.status = status_of(last, estimate);
-  made.message = in_words(last, estimate);
-  made.backend = evaluator.backend();
-  made.names = input.bound.parameter_names();
-  made.parameters = w;
-  if (!estimate.errors_are_too_small) {
-    made.covariance = std::move(estimate.covariance);
-    made.margins = std::move(estimate.margins);
-  }
-  made.std_error_note = std::move(estimate.std_error_note);
-  made.objective = estimate.solves_transport ? last.objective : estimate.candidates.front().objective;
-  made.objective_name = estimate.objective_name;
-  made.transport_cost = last.transport_cost;
-  made.epsilon = evaluator.epsilon();
+  plan.backend = evaluator.backend();
+  plan.transport_cost = last.transport_cost;
+  plan.epsilon = evaluator.epsilon();
   const double largest_cost = estimate.largest_cost > 0 ? estimate.largest_cost : evaluator.largest_cost(w);
-  made.epsilon_relative = largest_cost > 0 ? made.epsilon / largest_cost : 0;
-  made.marginal_error = last.marginal_error;
-  made.responses = input.problem.responses();
-  made.features = input.problem.features();
-  // A method that links rows measures the noise; else there is only the plan's own residual, which is smaller than the
-  // noise because the plan is free to pair rows that fit.
-  const double plan_residual = last.transport_cost / double(input.problem.responses() * input.problem.outputs());
-  made.noise_sd = estimate.noise_sd > 0 ? estimate.noise_sd : std::sqrt(std::max(0.0, plan_residual));
+  plan.epsilon_relative = largest_cost > 0 ? plan.epsilon / largest_cost : 0;
+  plan.marginal_error = last.marginal_error;
   const SoftLinks links = evaluator.links(w);
-  made.matched_share = matched_share(input.problem, links);
-  made.compression_error = links.measured_error;
-  if (estimate.solves_transport) require_accuracy(made, options.accuracy);
-  made.identifiable = qualified(std::move(estimate.identifiable), input.problem, input.bound);
-  if (made.identifiable.verdict == Verdict::not_identifiable) withhold_errors(made);
-  made.choice = std::move(estimate.choice);
-  made.chosen = estimate.chosen.value_or(input.options.method);
-  made.link_probabilities = std::move(estimate.link_probabilities);
-  made.iterations = estimate.candidates.front().iterations;
-  made.evaluations = estimate.evaluations;
-  made.candidates = std::move(estimate.candidates);
-  made.trace = std::move(estimate.trace);
-  return made;
+  plan.matched_share = matched_share(input.problem, links);
+  plan.compression_error = links.measured_error;
+  return last;
 }
 
-/// The options that methods see: with the work that is finished, and in a team only what the leader was told to say.
-FitOptions with_finished_work(const Problem& problem, const Model& bound, const FitOptions& options) {
-  FitOptions made = options;
-  const bool leads = options.team == nullptr || options.team->leads();
-  if (several(options.team)) {
-    made.progress = {};
-    if (leads && options.progress)
-      made.progress = [say = options.progress](double done, double total) {
+EvaluatorOptions plan_at_answer(const Input& input, const Estimator& asked, const Estimate& estimate) {
+  EvaluatorOptions plan = plan_options(estimate.chosen.value_or(asked), double(input.problem.responses()),
+                                       double(input.problem.features()));
+  if (estimate.epsilon > 0) plan.epsilon = {.value = estimate.epsilon, .relative = false};
+  plan.team = input.run.team;
+  return plan;
+}
+
+Result assemble(const Input& input, const Estimator& asked, Estimate& estimate) {
+  const EvaluatorOptions plan = plan_at_answer(input, asked, estimate);
+  Result result;
+  const Evaluation last = evaluate_answer(input, plan, estimate, result.plan);
+  const Candidate& best = estimate.candidates.front();
+  result.status = status_of(last, estimate);
+  result.message = in_words(last, estimate);
+  result.names = input.bound.parameter_names();
+  result.parameters = best.parameters;
+  if (!estimate.errors_are_too_small) {
+    result.covariance = std::move(estimate.covariance);
+    result.margins = std::move(estimate.margins);
+  }
+  result.std_error_note = std::move(estimate.std_error_note);
+  result.objective = {estimate.solves_transport ? last.objective : best.objective, estimate.objective_name,
+                      plan.objective};
+  result.rows = {input.problem.responses(), input.problem.features()};
+  // An estimator that links rows measures the noise; else there is only the plan's own residual, which is smaller than
+  // the noise because the plan is free to pair rows that fit.
+  const double plan_residual = last.transport_cost / double(input.problem.responses() * input.problem.outputs());
+  result.noise_sd = estimate.noise_sd > 0 ? estimate.noise_sd : std::sqrt(std::max(0.0, plan_residual));
+  if (estimate.solves_transport) require_accuracy(result, plan.accuracy);
+  result.identifiable = qualified(std::move(estimate.identifiable), input.problem, input.bound);
+  if (result.identifiable.verdict == Verdict::not_identifiable) withhold_errors(result);
+  result.choice = std::move(estimate.choice);
+  result.link_probabilities = std::move(estimate.link_probabilities);
+  result.course.iterations = best.iterations;
+  result.course.evaluations = estimate.evaluations;
+  result.course.trace = std::move(estimate.trace);
+  result.course.candidates = std::move(estimate.candidates);
+  return result;
+}
+
+/// Messages with their options in the terms of whoever reads them.
+void put_in_terms_of(Dialect dialect, Result& result) {
+  for (std::string* text : {&result.message, &result.std_error_note, &result.choice, &result.identifiable.reason,
+                            &result.identifiable.advice}) {
+    *text = in_terms_of(dialect, *text);
+  }
+  for (Candidate& candidate : result.course.candidates) candidate.message = in_terms_of(dialect, candidate.message);
+}
+
+WorkKey key_of_fit(const Problem& problem, const Model& model, const Estimator& estimator, std::uint64_t seed) {
+  WorkKey key("fit");
+  key.add(model.name()).add(problem.y).add(problem.x).add(problem.z);
+  key.add(problem.response_weights).add(problem.feature_weights).add(double(problem.order));
+  for (const auto* groups : {&problem.response_groups, &problem.feature_groups}) {
+    key.add(double(groups->size()));
+    for (const Index label : *groups) key.add(double(label));
+  }
+  for (const KnownPair& pair : problem.known) key.add(double(pair.response_row)).add(double(pair.feature_row));
+  for (const PairWeight& pair : problem.prior)
+    key.add(double(pair.response_row)).add(double(pair.feature_row)).add(pair.weight);
+  for (const SoftKey& soft : problem.soft_keys) {
+    key.add(soft.agreement);
+    for (const auto* labels : {&soft.response_labels, &soft.feature_labels})
+      for (const Index label : *labels) key.add(double(label));
+  }
+  for (const auto& name : problem.y_names) key.add(name);
+  // Threads, progress and the checkpoint itself leave the answer alone.
+  return key.add(all_as_text(estimator)).add(std::to_string(seed));
+}
+
+/// With the work that is finished, and in a team only what the leader was told to say.
+Run run_of(const Problem& problem, const Model& bound, const Estimator& estimator, const Execution& execution) {
+  Run run{execution};
+  Team* team = execution.team;
+  const bool leads = team == nullptr || team->leads();
+  if (several(team)) {
+    run.progress = {};
+    if (leads && execution.progress)
+      run.progress = [say = execution.progress](double done, double total) {
         (void)say(done, total);
         return true;
       };
   }
-  if (options.checkpoint.empty() && !several(options.team)) return made;
-  made.finished = std::make_shared<FinishedWork>(leads ? options.checkpoint : "", key_of_fit(problem, bound, options));
-  if (several(options.team)) made.finished->exchange(*options.team);  // what the leader's file holds
-  return made;
+  if (execution.checkpoint.empty() && !several(team)) return run;
+  run.finished = std::make_shared<Checkpoint>(leads ? execution.checkpoint : "",
+                                              key_of_fit(problem, bound, estimator, execution.seed));
+  if (several(team)) run.finished->exchange(*team);  // what the leader's file holds
+  return run;
+}
+
+FitContext context_of(const Problem& problem, const Model& model, const Model& bound, const Estimator& estimator,
+                      const std::optional<Estimator>& chosen) {
+  const std::vector<std::string> names = bound.parameter_names();
+  return {.estimator = estimator,
+          .chosen = chosen.value_or(estimator),
+          .model = model.name(),
+          .columns = {.response = problem.y_names, .x = problem.x_names, .z = problem.z_names},
+          .intercept = std::any_of(names.begin(), names.end(), is_intercept),
+          .model_state = model_state(bound)};
 }
 
 }  // namespace
 
-Vector Fit::std_errors() const { return covariance.diagonal().cwiseSqrt(); }
-
-Matrix Fit::intervals() const {
-  Matrix reach = Matrix::Constant(parameters.size(), 2, std::numeric_limits<double>::quiet_NaN());
-  if (margins.rows() == parameters.size()) {
-    reach = margins;
-  } else if (covariance.rows() == parameters.size()) {
-    reach = normal_quantile * std_errors().replicate(1, 2);
-  }
-  Matrix ends(parameters.size(), 2);
-  ends << parameters - reach.col(0), parameters + reach.col(1);
-  return ends;
+void require_feasible(const Problem& problem, const Model& bound, const Estimator& estimator, Team* team) {
+  require_estimable(problem, bound);
+  const EstimatorTraits& traits = traits_of(estimator);
+  const Backend backend = plan_options(estimator, 1, 1).backend;
+  if (!traits.dense && backend_for(problem, bound, backend) == Backend::sorted) return;
+  const int processes = several(team) && traits.shares_plan && !problem.has_prior() ? team->size() : 1;
+  require_memory(dense_bytes(problem) / processes,
+                 fmt::format("{} × {} rows on the dense backend", problem.responses(), problem.features()),
+                 fmt::format("; use one response and an additive model (sorted backend) with a method that has no "
+                             "matrix of all pairs, or groups with {}",
+                             option("group")));
 }
 
-Fit fit(const Problem& given, const Model& model, const FitOptions& options) {
+Fitted fit(Problem given, const Model& model, const Estimator& estimator, const Execution& execution) {
   const auto begin = Clock::now();
-  validate(options);
-  const ThreadLimit limit(options.threads);
-  const Problem problem = completed(given);
-  const auto bound = model.bound_to(problem);
-  require_estimable(problem, *bound);
-  require_prior_is_read(problem, info_of(options.method));
+  validate(estimator);
+  if (execution.threads < 0)
+    throw InvalidInput(fmt::format("{} = {} must be >= 0", option("threads"), execution.threads));
+  const ThreadLimit limit(execution.threads);
+  const auto problem = std::make_shared<const Problem>(completed(std::move(given)));
+  const std::shared_ptr<const Model> bound = model.bound_to(*problem);
+  require_estimable(*problem, *bound);
+  require_prior_is_read(*problem, traits_of(estimator));
 
-  const double moved_before = options.team == nullptr ? 0 : options.team->bytes_moved();
-  const FitOptions kept = with_finished_work(problem, *bound, options);
-  const MethodInput input{problem, *bound, kept};
-  Fit best = assemble(input, entry_of(options.method).estimate(input));
-  best.method = options.method;
-  best.model = model.name();
-  best.objective_kind = options.objective;
-  best.seed = options.seed;
-  if (several(options.team)) {
-    best.processes = options.team->size();
-    best.bytes_per_evaluation = (options.team->bytes_moved() - moved_before) / std::max(1, best.evaluations);
+  const double moved_before = execution.team == nullptr ? 0 : execution.team->bytes_moved();
+  const Run run = run_of(*problem, *bound, estimator, execution);
+  const Input input{*problem, *bound, run};
+  Estimate found = std::visit([&](const auto& one) { return estimate(one, input); }, estimator);
+  FitContext context = context_of(*problem, model, *bound, estimator, found.chosen);
+  Result result = assemble(input, estimator, found);
+  put_in_terms_of(execution.dialect, result);
+  Course& course = result.course;
+  course.seed = execution.seed;
+  if (several(execution.team)) {
+    course.processes = execution.team->size();
+    course.bytes_per_evaluation = (execution.team->bytes_moved() - moved_before) / std::max(1, course.evaluations);
   }
-  best.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-  best.peak_memory_mb = peak_memory_mb();
-  return best;
+  course.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  course.peak_memory_mb = peak_memory_mb();
+  return {std::move(result), std::move(context), bound, problem};
 }
 
 }  // namespace unshuffle

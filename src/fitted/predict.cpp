@@ -2,13 +2,14 @@
 
 #include <algorithm>
 
+#include "core/normal.hpp"
 #include "links/linked.hpp"
-#include "unshuffle/fitted/fit.hpp"
 
 namespace unshuffle {
 
-Predictions::Interval Predictions::interval(double noise_sd) const {
-  const Matrix reach = normal_quantile * (std_errors.array().square() + noise_sd * noise_sd).sqrt();
+Predictions::Interval Predictions::interval(double noise_sd, double level) const {
+  const double width = level == 0.95 ? normal_quantile : normal_reach(level);
+  const Matrix reach = width * (std_errors.array().square() + noise_sd * noise_sd).sqrt();
   return {values - reach, values + reach};
 }
 

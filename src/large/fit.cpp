@@ -11,30 +11,37 @@
 #include "core/balanced_inverse.hpp"
 #include "core/peak_memory.hpp"
 #include "estimators/descent.hpp"
-#include "estimators/method.hpp"
-#include "estimators/options.hpp"
+#include "estimators/estimate.hpp"
 #include "large/objective.hpp"
 #include "likelihood/kernel_density.hpp"
 #include "likelihood/mixture.hpp"
 #include "unshuffle/core/error.hpp"
-#include "unshuffle/estimators/methods.hpp"
+#include "unshuffle/core/wording.hpp"
+#include "unshuffle/model/registry.hpp"
 
 namespace unshuffle::large {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-void require_supported(const LargeTables& tables, const FitOptions& options) {
-  if (!fits_in_pieces(options.method))
-    throw InvalidInput(
-        fmt::format("tables in pieces can be fitted by auto, mixture, entropic, robot and robot-robust; "
-                    "not by {}",
-                    name_of(options.method)));
-  if (options.rho1 >= 0 || options.rho2 >= 0)
-    throw InvalidInput("rho1 and rho2 belong to a number of rows; for tables in pieces give `unmatched`");
-  if (options.optimizer == Optimizer::momentum || options.optimizer == Optimizer::adam)
-    throw InvalidInput("tables in pieces are descended on by trust_region or lbfgs");
-  if (options.bootstrap > 0) throw InvalidInput("tables in pieces have no bootstrap");
+/// The descent's options where the estimator is a descent; those of a likelihood over all links else.
+Robot robot_of(const Estimator& estimator) {
+  if (const auto* robot = std::get_if<Robot>(&estimator)) return *robot;
+  if (const auto* robust = std::get_if<RobotRobust>(&estimator)) return robust->robot;
+  return {.precision = precision_of(estimator)};
+}
+
+void require_supported(const LargeTables& tables, const Estimator& estimator) {
+  if (!traits_of(estimator).in_pieces)
+    throw InvalidInput(fmt::format("tables in pieces can be fitted by {}; not by {}",
+                                   estimators_with(&EstimatorTraits::in_pieces), name_of(estimator)));
+  if (const auto* robust = std::get_if<RobotRobust>(&estimator); robust && (robust->rho1 >= 0 || robust->rho2 >= 0))
+    throw InvalidInput(fmt::format("{} and {} belong to a number of rows; for tables in pieces give {}", option("rho1"),
+                                   option("rho2"), option("unmatched")));
+  const Optimizer optimizer = robot_of(estimator).descent.optimizer;
+  if (optimizer == Optimizer::momentum || optimizer == Optimizer::adam)
+    throw InvalidInput("tables in pieces are descended on by trust-region or lbfgs");
+  if (bootstrap_of(estimator) > 0) throw InvalidInput("tables in pieces have no bootstrap");
   if (!tables.sample.known.empty()) throw InvalidInput("tables in pieces can have no known pairs");
   if (tables.sample.has_prior()) throw InvalidInput("tables in pieces can have no prior weights of pairs");
 }
@@ -42,78 +49,87 @@ void require_supported(const LargeTables& tables, const FitOptions& options) {
 /// The fit of the sample, which all processes find together, made one of all rows by the one that leads.
 class FitOfAll {
  public:
-  FitOfAll(const LargeTables& tables, const Model& model, const Model& bound, const FitOptions& options,
-           SharedPasses& passes)
+  FitOfAll(const LargeTables& tables, const Model& model, std::shared_ptr<const Model> bound,
+           const Estimator& estimator, const Execution& execution, SharedPasses& passes)
       : tables_(tables),
         model_(model),
         rows_{&tables.responses, &tables.features, tables.response_rows, tables.feature_rows},
         sample_(completed(tables.sample)),
-        bound_(bound),
-        options_(options),
+        shared_bound_(std::move(bound)),
+        bound_(*shared_bound_),
+        estimator_(estimator),
+        robot_(robot_of(estimator)),
+        likelihood_(traits_of(estimator).likelihood),
+        execution_(execution),
         passes_(passes) {}
 
   // The sample finds the valley and, for the likelihood, the noise; what is left is to go down to its floor. A
   // consensus of rows in order comes with its own uncertainty, within which the descent stays; it needs no fit first.
   void fit_sample(Team& team) {
-    if (!likelihood() && options_.row_hint) {
-      from_ = make_starts(sample_, bound_, options_).front();
+    if (!likelihood_ && sample_.order_is_a_hint()) {
+      from_ = make_starts(sample_, bound_, robot_.starts, execution_.seed).front();
       if (from_.covariance.size() > 0) {
-        fit_.method = options_.method;
-        fit_.model = model_.name();
-        fit_.objective_kind = options_.objective;
-        fit_.backend = Backend::sorted;
+        fit_.objective.kind = robot_.objective;
+        fit_.plan.backend = Backend::sorted;
         fit_.names = bound_.parameter_names();
-        fit_.seed = options_.seed;
+        fit_.course.seed = execution_.seed;
         fit_.std_error_note = Estimate{}.std_error_note;
+        chosen_ = estimator_;
         return;
       }
     }
-    FitOptions on_sample = options_;
+    Execution on_sample = execution_;
     on_sample.progress = {};
     on_sample.team = &team;
-    fit_ = fit(tables_.sample, model_, on_sample);
+    const Fitted fitted = fit(tables_.sample, model_, estimator_, on_sample);
+    fit_ = fitted.result();
+    chosen_ = fitted.context().chosen;
     from_ = {"sample", fit_.parameters, {}, 0};
   }
 
-  Fit run() {
+  Fitted run() {
     // Rows in order tell the links: the sample's fit found a probability for each.
     if (fit_.link_probabilities.size() > 0)
       all_rows_in_order();
-    else if (fit_.chosen == Method::adjusted)
+    else if (std::holds_alternative<Adjusted>(chosen_))
       keep_sample();
     else
       all_links();
-    fit_.responses = static_cast<Index>(tables_.response_rows);
-    fit_.features = static_cast<Index>(tables_.feature_rows);
-    return std::move(fit_);
+    fit_.rows = {static_cast<Index>(tables_.response_rows), static_cast<Index>(tables_.feature_rows)};
+    const std::vector<std::string> names = bound_.parameter_names();
+    FitContext context{.estimator = estimator_,
+                       .chosen = chosen_,
+                       .model = model_.name(),
+                       .columns = tables_.columns,
+                       .intercept = std::any_of(names.begin(), names.end(), is_intercept),
+                       .model_state = model_state(bound_)};
+    return {std::move(fit_), std::move(context), shared_bound_};
   }
 
  private:
-  [[nodiscard]] bool likelihood() const {
-    return options_.method != Method::robot && options_.method != Method::robot_robust;
-  }
-
   [[nodiscard]] LargeObjective objective(Objective kind) const {
-    EvaluatorOptions made = evaluator_options(options_, tables_.response_rows, tables_.feature_rows);
+    EvaluatorOptions made = plan_options(estimator_, tables_.response_rows, tables_.feature_rows);
     made.objective = kind;
     return {passes_, rows_, sample_.x.cols() > 0, made};
   }
 
   void all_links() {
-    FitOptions options = options_;
-    options.objective = likelihood() ? Objective::entropic : options_.objective;
-    LargeObjective all = objective(options.objective);
+    DescentTask task{sample_, bound_, plan_options(estimator_, tables_.response_rows, tables_.feature_rows),
+                     robot_.descent, robot_.limit.max_iterations, execution_.seed};
+    if (likelihood_) task.evaluator.objective = Objective::entropic;
+    LargeObjective all = objective(task.evaluator.objective);
     const double largest_cost = all.largest_cost(from_.parameters);
-    if (likelihood()) {
-      options.epsilon = {.value = fit_.epsilon, .relative = false};
-    } else if (options.epsilon.relative) {
-      options.epsilon = {.value = options.epsilon.value * largest_cost, .relative = false};
-      options.epsilon_start *= largest_cost;
+    Epsilon& epsilon = task.evaluator.epsilon;
+    if (likelihood_) {
+      epsilon = {.value = fit_.plan.epsilon, .relative = false};
+    } else if (epsilon.relative) {
+      epsilon = {.value = epsilon.value * largest_cost, .relative = false};
+      task.options.epsilon_start *= largest_cost;
     }
     const double share = static_cast<double>(sample_.responses()) / tables_.response_rows;
     Evaluation last;
-    const OuterObjective per_sample = [&](const VectorRef& w, double epsilon, bool with_hessian) {
-      last = all.evaluate(w, epsilon, with_hessian);
+    task.objective = [&](const VectorRef& w, double at_epsilon, bool with_hessian) {
+      last = all.evaluate(w, at_epsilon, with_hessian);
       Evaluation scaled = last;  // the descent's scales are those of the sample
       scaled.objective *= share;
       scaled.gradient *= share;
@@ -121,56 +137,56 @@ class FitOfAll {
       return scaled;
     };
     int done = 0;
-    const int most = iteration_limit(options);
-    const Tick tick = [&] { return !options_.progress || options_.progress(++done, most); };
-    const Descended found = descend(sample_, bound_, options, from_, 0, tick, per_sample);
-    if (options_.progress) (void)options_.progress(most, most);
-    finish(all, found, options.epsilon.value, largest_cost);
-    if (likelihood() && fit_.covariance.size() > 0) {
+    const int most = iteration_limit(task);
+    const Tick tick = [&] { return !execution_.progress || execution_.progress(++done, most); };
+    const Descended found = descend(task, from_, 0, tick);
+    if (execution_.progress) (void)execution_.progress(most, most);
+    finish(all, found, epsilon.value, largest_cost);
+    if (likelihood_ && fit_.covariance.size() > 0) {
       fit_.covariance *= share;
       fit_.margins *= std::sqrt(share);
       fit_.std_error_note = fmt::format("those of {} rows, scaled to {:.0f}; {}", sample_.responses(),
                                         tables_.response_rows, fit_.std_error_note);
     }
-    fit_.evaluations = found.evaluations;
-    fit_.trace = found.trace;
-    fit_.candidates.insert(fit_.candidates.begin(), found.candidate);
-    fit_.candidates.front().objective /= share;
+    fit_.course.evaluations = found.evaluations;
+    fit_.course.trace = found.trace;
+    fit_.course.candidates.insert(fit_.course.candidates.begin(), found.candidate);
+    fit_.course.candidates.front().objective /= share;
   }
 
   void finish(LargeObjective& all, const Descended& found, double epsilon, double largest_cost) {
     const Candidate& best = found.candidate;
     const Evaluation last = all.evaluate(best.parameters, epsilon, false);
     fit_.parameters = best.parameters;
-    if (!likelihood())
+    if (!likelihood_)
       fit_.noise_sd = found.noise_sd > 0 ? found.noise_sd : std::sqrt(last.transport_cost / rows_.response_rows);
-    fit_.status = found.stopped     ? Fit::Status::stopped
-                  : !last.converged ? Fit::Status::inner_not_converged
-                  : !best.converged ? Fit::Status::outer_not_converged
-                                    : Fit::Status::converged;
+    fit_.status = found.stopped     ? Status::stopped
+                  : !last.converged ? Status::inner_not_converged
+                  : !best.converged ? Status::outer_not_converged
+                                    : Status::converged;
     fit_.message = fmt::format("all rows, from a sample of {}: inner problem {}; outer {} after {} iterations: {}",
                                sample_.responses(),
                                last.converged ? fmt::format("converged (marginal error {:.1e})", last.marginal_error)
                                               : "did not converge: " + last.message,
                                best.converged ? "converged" : "did not converge", best.iterations, best.message);
-    fit_.iterations = best.iterations;
-    fit_.objective = last.objective;
-    fit_.objective_name = likelihood() || options_.objective == Objective::entropic ? "entropic" : "transport";
+    fit_.course.iterations = best.iterations;
+    fit_.objective.value = last.objective;
+    fit_.objective.name = likelihood_ || robot_.objective == Objective::entropic ? "entropic" : "transport";
     set_transport(all, last, epsilon, largest_cost);
-    if (fit_.compression_error > options_.accuracy + last.marginal_error * rows_.response_rows) {
-      fit_.status = Fit::Status::inner_not_converged;
+    if (fit_.plan.compression_error > robot_.precision.accuracy + last.marginal_error * rows_.response_rows) {
+      fit_.status = Status::inner_not_converged;
       fit_.message += fmt::format("; the compressed plan misses its row sums by {:.1e}, asked for were {:.1e}",
-                                  fit_.compression_error, options_.accuracy);
+                                  fit_.plan.compression_error, robot_.precision.accuracy);
     }
   }
 
   void set_transport(LargeObjective& all, const Evaluation& last, double epsilon, double largest_cost) {
-    fit_.transport_cost = last.transport_cost;
-    fit_.epsilon = epsilon;
-    fit_.epsilon_relative = largest_cost > 0 ? epsilon / largest_cost : 0;
-    fit_.marginal_error = last.marginal_error;
-    fit_.matched_share = all.matched_share();
-    fit_.compression_error = all.measured_error();
+    fit_.plan.transport_cost = last.transport_cost;
+    fit_.plan.epsilon = epsilon;
+    fit_.plan.epsilon_relative = largest_cost > 0 ? epsilon / largest_cost : 0;
+    fit_.plan.marginal_error = last.marginal_error;
+    fit_.plan.matched_share = all.matched_share();
+    fit_.plan.compression_error = all.measured_error();
   }
 
   /// An answer that is adjusted for wrong links is no sum over rows.
@@ -183,13 +199,13 @@ class FitOfAll {
     Matrix t = sample_.y;
     if (sample_.x.cols() > 0)
       t -= bound_.additive()->part(Side::response, bound_.basis(Side::response, sample_.x), fit_.parameters);
-    return KernelDensity(t, options_.seed).tabulated();
+    return KernelDensity(t, execution_.seed).tabulated();
   }
 
   [[nodiscard]] MixtureOptions mixture_limits() const {
     MixtureOptions limits;
-    limits.seed = options_.seed;
-    limits.known_noise_variance = options_.known_noise_sd * options_.known_noise_sd;
+    limits.seed = execution_.seed;
+    limits.known_noise_variance = noise_sd_of(estimator_) * noise_sd_of(estimator_);
     const Links in_order = links_in_order(sample_);
     const CandidateLinks links{.rows = link(sample_, bound_, in_order.responses, in_order.features)};
     bound_mismatch_rate(bound_, links, least_squares(bound_, links.rows, fit_.parameters), limits);
@@ -220,7 +236,7 @@ class FitOfAll {
       MixtureSums next = passes_.mixture_sums(at.w, {at.belief, other});
       at.converged = std::abs(next.log_likelihood - at.sums.log_likelihood) <= tolerance;
       at.sums = std::move(next);
-      at.stopped = options_.progress && !options_.progress(at.steps + 1, 2 * most_steps);
+      at.stopped = execution_.progress && !execution_.progress(at.steps + 1, 2 * most_steps);
     }
     return at;
   }
@@ -239,27 +255,27 @@ class FitOfAll {
       limits.largest_rate = bounded.largest_rate;
       found = climb(other, limits, found.steps);
     }
-    if (options_.progress) (void)options_.progress(2 * most_steps, 2 * most_steps);
+    if (execution_.progress) (void)execution_.progress(2 * most_steps, 2 * most_steps);
     const auto& [w, belief, sums, steps, converged, stopped] = found;
     fit_.parameters = w;
     const MixtureCovariance covariance = mixture_covariance(sums, belief, bounded.rate_variance);
     if (fit_.identifiable.verdict != Verdict::not_identifiable) fit_.covariance = covariance.sandwich;
     fit_.noise_sd = std::sqrt(belief.noise_variance);
     fit_.link_probabilities.resize(0);  // they were the sample's
-    fit_.status = stopped     ? Fit::Status::stopped
-                  : converged ? Fit::Status::converged
-                              : Fit::Status::outer_not_converged;
+    fit_.status = stopped     ? Status::stopped
+                  : converged ? Status::converged
+                              : Status::outer_not_converged;
     fit_.message = fmt::format(
         "all rows, from a sample of {}: {} after {} iterations: {:.1f} % of the links in the order "
         "given are wrong",
         sample_.responses(), converged ? "converged" : "did not converge", steps, 100 * belief.mismatch_rate);
-    fit_.iterations = fit_.evaluations = steps;
-    fit_.objective = -sums.log_likelihood;
+    fit_.course.iterations = fit_.course.evaluations = steps;
+    fit_.objective.value = -sums.log_likelihood;
     LargeObjective all = objective(Objective::transport);
     const double largest_cost = all.largest_cost(w);
     const double epsilon = std::max(2 * belief.noise_variance, least_epsilon * largest_cost);
     set_transport(all, all.evaluate(w, epsilon, false), epsilon, largest_cost);
-    fit_.candidates = {{"sample", w, fit_.objective, converged, steps, fit_.message}};
+    fit_.course.candidates = {{"sample", w, fit_.objective.value, converged, steps, fit_.message}};
   }
 
   static constexpr int most_steps = 200;          // of EM
@@ -269,41 +285,45 @@ class FitOfAll {
   const Model& model_;
   LargeRows rows_;
   Problem sample_;
+  std::shared_ptr<const Model> shared_bound_;
   const Model& bound_;
-  const FitOptions& options_;
+  const Estimator& estimator_;
+  Robot robot_;
+  bool likelihood_;
+  const Execution& execution_;
   SharedPasses& passes_;
   Start from_;
-  Fit fit_;
+  Estimator chosen_;
+  Result fit_;
 };
 
 }  // namespace
 
-bool fits_in_pieces(Method method) {
-  return method == Method::robot || method == Method::robot_robust || method == Method::entropic ||
-         method == Method::mixture || method == Method::automatic;
-}
-
-Fit fit_large(const LargeTables& tables, const Model& model, const FitOptions& options, Team& team) {
+std::optional<Fitted> fit_large(const LargeTables& tables, const Model& model, const Estimator& estimator,
+                                const Execution& execution, Team& team) {
   const auto begin = Clock::now();
-  require_supported(tables, options);
-  const auto bound = model.bound_to(completed(tables.sample));
+  validate(estimator);
+  require_supported(tables, estimator);
+  const std::shared_ptr<const Model> bound = model.bound_to(completed(tables.sample));
   const LargeRows rows{&tables.responses, &tables.features, tables.response_rows, tables.feature_rows};
   const Passes own(rows, *bound);
   SharedPasses passes(own, team);
-  FitOfAll work(tables, model, *bound, options, passes);
+  FitOfAll work(tables, model, bound, estimator, execution, passes);
   work.fit_sample(team);
   if (!team.leads()) {
     passes.serve();
-    return {};
+    return std::nullopt;
   }
   const double before = team.bytes_moved();
-  Fit made = work.run();
+  Fitted made = work.run();
   passes.finish();
-  made.processes = team.size();
-  made.passes = passes.passes();
-  made.bytes_per_evaluation = (team.bytes_moved() - before) / std::max(1, made.evaluations);
-  made.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-  made.peak_memory_mb = peak_memory_mb();
+  Course course = made.result().course;
+  course.processes = team.size();
+  course.passes = passes.passes();
+  course.bytes_per_evaluation = (team.bytes_moved() - before) / std::max(1, course.evaluations);
+  course.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  course.peak_memory_mb = peak_memory_mb();
+  made.set_course(std::move(course));
   return made;
 }
 

@@ -59,35 +59,34 @@ Links random_links(const Problem& problem, RandomStream& random) {
 
 namespace {
 
-Vector refit_once(const FitOptions& options, const std::function<Vector(int)>& refit, int k) {
+Vector refit_once(const Run& run, const std::function<Vector(int)>& refit, int k) {
   WorkKey key("bootstrap");
   key.add(double(k));
   const auto pack = [](const Vector& w) { return std::optional(to_hex(w)); };
   return finished_or(
-      options, key, [&] { return refit(k); }, pack, from_hex);
+      run, key, [&] { return refit(k); }, pack, from_hex);
 }
 
 }  // namespace
 
-Matrix spread_of_refits(const FitOptions& options, const std::function<Vector(int)>& refit) {
+Matrix spread_of_refits(const Run& run, int samples, const std::function<Vector(int)>& refit) {
   constexpr int round = 16;
-  const int samples = options.bootstrap;
   std::vector<Vector> found(static_cast<std::size_t>(samples));
   for (int done = 0; done < samples; done += round) {
-    if (options.progress && !options.progress(done, samples)) return {};
-    share_work(options, std::size_t(std::min(round, samples - done)),
-               [&](std::size_t k) { found[std::size_t(done) + k] = refit_once(options, refit, done + int(k)); });
+    if (run.progress && !run.progress(done, samples)) return {};
+    share_work(run, std::size_t(std::min(round, samples - done)),
+               [&](std::size_t k) { found[std::size_t(done) + k] = refit_once(run, refit, done + int(k)); });
   }
-  if (options.progress) (void)options.progress(samples, samples);
+  if (run.progress) (void)run.progress(samples, samples);
   Matrix all(samples, found.front().size());
   for (Index k = 0; k < samples; ++k) all.row(k) = found[std::size_t(k)];
   all.rowwise() -= all.colwise().mean().eval();
   return all.transpose() * all / std::max(1.0, double(samples - 1));
 }
 
-std::string bootstrap_note(const FitOptions& options, const Matrix& covariance, std::string_view of_what) {
+std::string bootstrap_note(int samples, const Matrix& covariance, std::string_view of_what) {
   if (covariance.size() == 0) return "not estimated: the fit was stopped";
-  return fmt::format("from {} samples of {}", options.bootstrap, of_what);
+  return fmt::format("from {} samples of {}", samples, of_what);
 }
 
 RandomStream bootstrap_stream(std::uint64_t seed, int k) { return {seed, (1ULL << 48U) + std::uint64_t(k)}; }

@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
+#include "core/checkpoint.hpp"
 #include "core/random.hpp"
 #include "links/linked.hpp"
-#include "unshuffle/fitted/fit.hpp"
 #include "unshuffle/model/model.hpp"
 
 namespace unshuffle {
@@ -21,11 +21,11 @@ namespace unshuffle {
 /// beyond that belong to features that were not seen, for which those that were stand in, of any weights.
 [[nodiscard]] Links random_links(const Problem& problem, RandomStream& random);
 
-/// The covariance of refit(k) over k < options.bootstrap, on all threads; empty when progress says stop.
-[[nodiscard]] Matrix spread_of_refits(const FitOptions& options, const std::function<Vector(int)>& refit);
+/// The covariance of refit(k) over k < samples, on all threads; empty when progress says stop.
+[[nodiscard]] Matrix spread_of_refits(const Run& run, int samples, const std::function<Vector(int)>& refit);
 
 /// What to say of what spread_of_refits() gave, or did not.
-[[nodiscard]] std::string bootstrap_note(const FitOptions& options, const Matrix& covariance,
+[[nodiscard]] std::string bootstrap_note(int samples, const Matrix& covariance,
                                          std::string_view of_what = "the fitted model");
 
 /// The random numbers of sample k.

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "core/in_parallel.hpp"
-#include "unshuffle/fitted/fit.hpp"
+#include "core/normal.hpp"
 
 namespace unshuffle {
 

@@ -50,12 +50,12 @@ constexpr std::uint64_t alternation_stream = 1ULL << 46U;
 
 double variance_of(const Matrix& y) { return (y.rowwise() - y.colwise().mean()).squaredNorm() / double(y.size()); }
 
-LikelihoodOptions loose(const FitOptions& options, double accuracy) {
+LikelihoodOptions loose(const SearchOptions& options, double accuracy) {
   LikelihoodOptions made;
-  made.evaluator.backend = options.backend;
-  made.evaluator.tolerance = std::max(options.tolerance, 0.1 * accuracy);
-  made.evaluator.accuracy = std::max(options.accuracy, accuracy);
-  made.known_noise_sd = options.known_noise_sd;
+  made.evaluator.backend = options.precision.backend;
+  made.evaluator.tolerance = std::max(options.precision.tolerance, 0.1 * accuracy);
+  made.evaluator.accuracy = std::max(options.precision.accuracy, accuracy);
+  made.known_noise_sd = options.noise_sd;
   return made;
 }
 
@@ -97,11 +97,12 @@ std::pair<Optimum, int> unpacked(const std::string& text) {
 
 class Search {
  public:
-  Search(const Problem& problem, const Model& bound, const FitOptions& options)
+  Search(const Problem& problem, const Model& bound, const SearchOptions& options, const Run& run)
       : problem_(problem),
         bound_(bound),
         options_(options),
-        scalar_(backend_for(problem, bound, options.backend) == Backend::sorted),
+        run_(run),
+        scalar_(backend_for(problem, bound, options.precision.backend) == Backend::sorted),
         one_block_(blocks_of(problem).size() == 1),
         distance_(problem, bound) {}
 
@@ -109,7 +110,7 @@ class Search {
     SearchResult result;
     std::vector<FoundOptimum> starts = all_starts();
     result.starts = int(starts.size());
-    result.one_start = options_.start_kind == StartKind::user || options_.starts == 1;
+    result.one_start = options_.starts.start.kind == StartKind::user || options_.starts.starts == 1;
     if (blind() && std::min(problem_.responses(), problem_.features()) > 2 * sample_size) {
       // A sample may have no optimum where all rows have one; the moments are those of all rows.
       std::vector<FoundOptimum> direct;
@@ -145,19 +146,21 @@ class Search {
  private:
   /// Nothing but the two distributions is known, so that any search has to begin from them.
   [[nodiscard]] bool blind() const {
-    return scalar_ && one_block_ && !options_.row_hint && options_.start_kind == StartKind::automatic;
+    return scalar_ && one_block_ && !problem_.order_is_a_hint() &&
+           options_.starts.start.kind == StartKind::automatic;
   }
 
   std::vector<FoundOptimum> all_starts() {
     std::vector<FoundOptimum> starts;
     if (blind()) add_moment_starts(starts);
     if (blind() && bound_.linear_in_parameters()) add_alternations(starts);
-    FitOptions options = options_;
+    StartOptions options = options_.starts;
     if (blind() && options.starts == 0) options.starts = bound_.linear_in_parameters() ? 3 : most_starts;
-    for (const Start& start : make_starts(problem_, bound_, options)) {
+    for (const Start& start : make_starts(problem_, bound_, options, run_.seed)) {
       starts.push_back(as_start(problem_, bound_, start.parameters, start.noise_sd * start.noise_sd, start.kind));
     }
-    if (options_.starts > 0 && int(starts.size()) > options_.starts) starts.resize(std::size_t(options_.starts));
+    const int most = options_.starts.starts;
+    if (most > 0 && int(starts.size()) > most) starts.resize(std::size_t(most));
     return starts;
   }
 
@@ -185,7 +188,7 @@ class Search {
   }
 
   void add_moment_starts(std::vector<FoundOptimum>& starts) {
-    std::vector<MomentStart> moments = moment_starts(problem_, bound_, moment_tries, options_.seed);
+    std::vector<MomentStart> moments = moment_starts(problem_, bound_, moment_tries, run_.seed);
     if (moments.size() > moment_limit) moments.resize(moment_limit);
     for (const MomentStart& start : moments) {
       starts.push_back(as_start(problem_, bound_, start.parameters, start.noise_variance, moments_kind));
@@ -193,13 +196,11 @@ class Search {
   }
 
   void add_alternations(std::vector<FoundOptimum>& starts) {
-    FitOptions random = options_;
-    random.start_kind = StartKind::random;
-    random.starts = alternations;
-    const std::vector<Start> from = make_starts(problem_, bound_, random);
+    const StartOptions random{.start = {StartKind::random}, .starts = alternations};
+    const std::vector<Start> from = make_starts(problem_, bound_, random, run_.seed);
     std::vector<Vector> reached(from.size());
     in_parallel(from.size(), [&](std::size_t k) {
-      RandomStream stream(options_.seed, alternation_stream + k);
+      RandomStream stream(run_.seed, alternation_stream + k);
       const Problem sample = draw_batch(problem_, 1000, stream);
       reached[k] = sorted_alternation(sample, bound_, from[k].parameters).parameters;
     });
@@ -208,10 +209,10 @@ class Search {
 
   /// Starts refined on a sample, distinct, best first, without the hopeless ones.
   std::vector<FoundOptimum> promising(const std::vector<FoundOptimum>& starts, SearchResult& result) {
-    RandomStream stream(options_.seed, sample_stream);
+    RandomStream stream(run_.seed, sample_stream);
     const Problem sample = draw_batch(problem_, sample_size, stream);
     std::vector<FoundOptimum> found;
-    const std::size_t limit = options_.starts > 0 ? starts.size() : std::min<std::size_t>(starts.size(), most_starts);
+    const std::size_t limit = options_.starts.starts > 0 ? starts.size() : std::min<std::size_t>(starts.size(), most_starts);
     std::size_t tried = 0;
     while (tried < limit) {
       const std::size_t end = std::min(limit, tried + round_size);
@@ -241,13 +242,13 @@ class Search {
     std::atomic<int> done{0};
     const auto keep_going = [&] {
       const double share = std::min(1.0, double(++done) / double(starts.size()) / iterations);
-      if (options_.progress && omp_get_thread_num() == 0 &&
-          !options_.progress(stretch.begin + share * (stretch.end - stretch.begin), further.end)) {
+      if (run_.progress && omp_get_thread_num() == 0 &&
+          !run_.progress(stretch.begin + share * (stretch.end - stretch.begin), further.end)) {
         stop = true;
       }
       return !stop;
     };
-    share_work(options_, starts.size(), [&](std::size_t k) {
+    share_work(run_, starts.size(), [&](std::size_t k) {
       if (stop && k > 0) return;  // without a single evaluation, it is as good as nothing
       const Optimum& from = starts[k].optimum;
       WorkKey key("refined");
@@ -262,7 +263,7 @@ class Search {
       const auto pack = [&](const std::pair<Optimum, int>& end) {
         return stop ? std::nullopt : std::optional(packed(end.first, end.second));
       };
-      std::tie(reached[k].optimum, evaluations[k]) = finished_or(options_, key, refine_one, pack, unpacked);
+      std::tie(reached[k].optimum, evaluations[k]) = finished_or(run_, key, refine_one, pack, unpacked);
     });
     result.stopped = stop;
     for (std::size_t k = starts.size(); k-- > 0;) {
@@ -289,7 +290,8 @@ class Search {
 
   const Problem& problem_;
   const Model& bound_;
-  const FitOptions& options_;
+  const SearchOptions& options_;
+  const Run& run_;
   bool scalar_;
   bool one_block_;
   PredictiveDistance distance_;
@@ -297,13 +299,13 @@ class Search {
 
 }  // namespace
 
-SearchResult search_optima(const Problem& problem, const Model& bound, const FitOptions& options) {
-  return Search(problem, bound, options).run();
+SearchResult search_optima(const Problem& problem, const Model& bound, const SearchOptions& options, const Run& run) {
+  return Search(problem, bound, options, run).run();
 }
 
-void refine_into(SearchResult& result, const Problem& problem, const Model& bound, const FitOptions& options,
-                 const std::vector<FoundOptimum>& starts) {
-  Search(problem, bound, options).refine(result, starts, further);
+void refine_into(SearchResult& result, const Problem& problem, const Model& bound, const SearchOptions& options,
+                 const Run& run, const std::vector<FoundOptimum>& starts) {
+  Search(problem, bound, options, run).refine(result, starts, further);
 }
 
 }  // namespace unshuffle

@@ -9,9 +9,17 @@
 #include <vector>
 
 #include "likelihood/likelihood.hpp"
-#include "unshuffle/fitted/fit.hpp"
+#include "core/checkpoint.hpp"
+#include "unshuffle/objective/settings.hpp"
+#include "unshuffle/starts/start_options.hpp"
 
 namespace unshuffle {
+
+struct SearchOptions {
+  Precision precision{};
+  StartOptions starts{};
+  double noise_sd = 0;  ///< Where it is known.
+};
 
 struct FoundOptimum {
   Optimum optimum;
@@ -27,12 +35,13 @@ struct SearchResult {
   bool stopped = false;    ///< Progress said so.
 };
 
-/// `problem` is completed() and `bound` bound to it. Of the options, those of starts, accuracy, backend and progress.
-[[nodiscard]] SearchResult search_optima(const Problem& problem, const Model& bound, const FitOptions& options);
+/// `problem` is completed() and `bound` bound to it.
+[[nodiscard]] SearchResult search_optima(const Problem& problem, const Model& bound, const SearchOptions& options,
+                                         const Run& run);
 
 /// Refines `starts` on all rows and adds what is new to `result`, keeping its order.
-void refine_into(SearchResult& result, const Problem& problem, const Model& bound, const FitOptions& options,
-                 const std::vector<FoundOptimum>& starts);
+void refine_into(SearchResult& result, const Problem& problem, const Model& bound, const SearchOptions& options,
+                 const Run& run, const std::vector<FoundOptimum>& starts);
 
 /// Optima closer than this predict the same, in standard deviations of y.
 inline constexpr double same_predictions = 0.02;

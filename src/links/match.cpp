@@ -187,11 +187,6 @@ Matching match(Evaluator& evaluator, const Problem& problem, const Model& model,
 
 namespace {
 
-Matching match_all(const Problem& problem, const Model& bound, const VectorRef& w, const FitOptions& options) {
-  Evaluator evaluator(problem, bound, evaluator_options(options, problem));
-  return match(evaluator, problem, bound, w);
-}
-
 /// Whether any two of them could be linked: rows of one group, both with weight.
 bool may_match(const Problem& problem, const std::vector<Index>& responses, const std::vector<Index>& features) {
   const auto group = [](const std::vector<Index>& groups, Index row) {
@@ -206,9 +201,12 @@ bool may_match(const Problem& problem, const std::vector<Index>& responses, cons
   });
 }
 
+}  // namespace
+
 // The plan does not know of the order. Links in it that are right more probably than not are kept; the other rows are
 // linked among themselves, as far as their own links in order are wrong.
-Matching match_beside_order(const Fit& fit, const Problem& problem, const Model& bound, const FitOptions& options) {
+Matching match_beside_order(const Problem& problem, const Model& bound, const VectorRef& w,
+                            const EvaluatorOptions& plan, const Vector& link_probabilities) {
   Matching matching;
   std::vector<char> response_kept(std::size_t(problem.responses()), 0);
   std::vector<char> feature_kept(std::size_t(problem.features()), 0);
@@ -218,7 +216,7 @@ Matching match_beside_order(const Fit& fit, const Problem& problem, const Model&
   for (std::size_t k = 0; k < in_order.responses.size(); ++k) {
     const Index i = in_order.responses[k], j = in_order.features[k];
     beside[std::size_t(i)] = j;
-    response_right(i) = feature_right(j) = fit.link_probabilities(i);
+    response_right(i) = feature_right(j) = link_probabilities(i);
     if (response_right(i) < 0.5) continue;
     matching.pairs.push_back({i, j, response_right(i)});
     response_kept[std::size_t(i)] = feature_kept[std::size_t(j)] = 1;
@@ -231,7 +229,9 @@ Matching match_beside_order(const Fit& fit, const Problem& problem, const Model&
     // What a row belongs to may be among the rows that were kept.
     const Vector feature_wrong = Vector::Ones(problem.features()) - feature_right;
     const double here = feature_wrong(features).sum() / feature_wrong.sum();
-    const Matching others = match_all(some_rows(problem, responses, features), bound, fit.parameters, options);
+    const Problem rest = some_rows(problem, responses, features);
+    Evaluator evaluator(rest, bound, plan);
+    const Matching others = match(evaluator, rest, bound, w);
     for (const Match& pair : others.pairs) {
       const Index i = responses[std::size_t(pair.response_row)], j = features[std::size_t(pair.feature_row)];
       const double elsewhere = here * (1 - response_right(i)) * feature_wrong(j) * pair.probability;
@@ -242,15 +242,6 @@ Matching match_beside_order(const Fit& fit, const Problem& problem, const Model&
   }
   sort_by_response(matching.pairs);
   return matching;
-}
-
-}  // namespace
-
-Matching match(const Fit& fit, const Problem& problem, const Model& bound, FitOptions options) {
-  options.epsilon = {.value = fit.epsilon, .relative = false};
-  const Problem whole = completed(problem);
-  return fit.link_probabilities.size() > 0 ? match_beside_order(fit, whole, bound, options)
-                                           : match_all(whole, bound, fit.parameters, options);
 }
 
 }  // namespace unshuffle

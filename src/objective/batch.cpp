@@ -16,6 +16,7 @@ void draw_from(const std::vector<Index>& rows, double share, RandomStream& rando
 
 Problem some_rows(const Problem& problem, const std::vector<Index>& responses, const std::vector<Index>& features) {
   Problem batch;
+  batch.order = problem.order;
   batch.y = problem.y(responses, Eigen::all);
   if (problem.x.cols() > 0) batch.x = problem.x(responses, Eigen::all);
   batch.z = problem.z(features, Eigen::all);

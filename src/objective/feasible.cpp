@@ -6,10 +6,7 @@
 #include <cmath>
 #include <fstream>
 
-#include "objective/backend.hpp"
 #include "unshuffle/core/error.hpp"
-#include "unshuffle/core/team.hpp"
-#include "unshuffle/estimators/methods.hpp"
 
 namespace unshuffle {
 
@@ -39,17 +36,6 @@ void require_estimable(const Problem& problem, const Model& bound) {
   require_varying_responses(problem);
   const auto names = bound.parameter_names();
   if (std::any_of(names.begin(), names.end(), is_intercept)) require_varying_features(problem);
-}
-
-void require_memory(const Problem& problem, const Model& bound, const FitOptions& options) {
-  if (!info_of(options.method).dense && backend_for(problem, bound, options.backend) == Backend::sorted) return;
-  const bool plan_is_shared =
-      options.method == Method::robot || options.method == Method::robot_robust || options.method == Method::automatic;
-  const int processes = several(options.team) && plan_is_shared && !problem.has_prior() ? options.team->size() : 1;
-  require_memory(dense_bytes(problem) / processes,
-                 fmt::format("{} × {} rows on the dense backend", problem.responses(), problem.features()),
-                 "; use one response and an additive model (sorted backend) with a method that has no matrix of all "
-                 "pairs, or groups with --group");
 }
 
 void require_memory(double bytes, const std::string& what, const std::string& advice) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "unshuffle/core/types.hpp"
+#include "unshuffle/optimise/descent_options.hpp"
 
 namespace unshuffle {
 
@@ -37,11 +38,6 @@ struct Minimum {
   bool on_boundary = false;  ///< The ball, not the gradient, ended the descent in some direction.
   bool stopped = false;      ///< The watch said so.
   std::string message;
-};
-
-struct StepOptions {
-  double learning_rate = 1e-4;
-  double momentum = 0.9;
 };
 
 /// u ← u + v, v ← momentum·v - rate·∇: the paper's. Iterates are projected on the ball.

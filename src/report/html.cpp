@@ -48,10 +48,10 @@ Json to_array(const std::vector<Item>& items) {
 }
 
 /// [iteration, objective] of every start, long ones thinned.
-Json descents(const Fit& fit) {
+Json descents(const Course& course) {
   constexpr std::size_t most = 200;
   std::map<int, std::vector<const TracePoint*>> by_start;
-  for (const TracePoint& point : fit.trace) by_start[point.start].push_back(&point);
+  for (const TracePoint& point : course.trace) by_start[point.start].push_back(&point);
   Json all = Json::array();
   for (const auto& [start, points] : by_start) {
     Json line = Json::array();
@@ -65,9 +65,9 @@ Json descents(const Fit& fit) {
   return all;
 }
 
-Json ends(const Fit& fit) {
+Json ends(const Course& course) {
   Json all = Json::array();
-  for (const Candidate& candidate : fit.candidates) {
+  for (const Candidate& candidate : course.candidates) {
     all.push_back({{"start", candidate.start},
                    {"objective", candidate.objective},
                    {"converged", candidate.converged},
@@ -94,20 +94,20 @@ void replace(std::string& page, const std::string& place, const std::string& con
 }  // namespace
 
 std::string html_report(const ReportInput& input) {
-  const Json data{{"fit", Json::parse(unshuffle::to_json(input.fit, input.context))},
-                  {"names", input.fit.names},
-                  {"parameters", std::vector<double>(input.fit.parameters.begin(), input.fit.parameters.end())},
+  const Json data{{"fit", Json::parse(unshuffle::to_json(input.result, input.context))},
+                  {"names", input.result.names},
+                  {"parameters", std::vector<double>(input.result.parameters.begin(), input.result.parameters.end())},
                   {"unmatched",
                    {{"responses", input.matching.unmatched_responses.size()},
                     {"features", input.matching.unmatched_features.size()}}},
                   {"distributions", to_array(distributions(input))},
                   {"correspondence", to_json(correspondence(input))},
-                  {"descents", descents(input.fit)},
-                  {"ends", ends(input.fit)},
+                  {"descents", descents(input.result.course)},
+                  {"ends", ends(input.result.course)},
                   {"landscape", to_json(landscape(input))},
                   {"calibration", to_array(calibration(input))}};
   std::string page = report_page;
-  replace(page, "<!--summary-->", escaped(input.fit.summary()));
+  replace(page, "<!--summary-->", escaped(summary_of(input.result, input.context)));
   replace(page, "/*data*/", inside_script(data.dump(-1, ' ', false, Json::error_handler_t::replace)));
   return page;
 }

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
 #include "unshuffle/core/error.hpp"
+#include "unshuffle/core/wording.hpp"
 #include "unshuffle/version.hpp"
 
 namespace unshuffle {
@@ -33,7 +35,7 @@ Json intercept_of(const std::vector<std::string>& names, const Vector& values) {
   return several.empty() ? Json(0.0) : several;
 }
 
-Json std_errors_of(const Fit& fit) {
+Json std_errors_of(const Result& fit) {
   const Vector std_errors = fit.std_errors();
   Json object = Json::object();
   for (std::size_t at = 0; at < fit.names.size(); ++at) {
@@ -45,7 +47,7 @@ Json std_errors_of(const Fit& fit) {
 }
 
 /// Rows and columns in the order of `names`.
-Json covariance_of(const Fit& fit) {
+Json covariance_of(const Result& fit) {
   if (fit.covariance.size() == 0) return nullptr;
   Json rows = Json::array();
   for (Index row = 0; row < fit.covariance.rows(); ++row) {
@@ -55,7 +57,7 @@ Json covariance_of(const Fit& fit) {
   return {{"names", fit.names}, {"rows", rows}};
 }
 
-Json intervals_of(const Fit& fit) {
+Json intervals_of(const Result& fit) {
   const Matrix intervals = fit.intervals();
   Json object = Json::object();
   for (std::size_t at = 0; at < fit.names.size(); ++at) {
@@ -65,7 +67,7 @@ Json intervals_of(const Fit& fit) {
   return object;
 }
 
-Json alternative_of(const Fit& fit, const Alternative& other) {
+Json alternative_of(const Result& fit, const Alternative& other) {
   // JSON has no NaN; the writer turns it into null.
   return {{"origin", other.origin},
           {"gap_nats", other.gap},
@@ -74,7 +76,7 @@ Json alternative_of(const Fit& fit, const Alternative& other) {
           {"intercept", intercept_of(fit.names, other.parameters)}};
 }
 
-Json identifiable_of(const Fit& fit) {
+Json identifiable_of(const Result& fit) {
   Json alternatives = Json::array();
   for (const Alternative& other : alternatives_of(fit)) alternatives.push_back(alternative_of(fit, other));
   return {{"verdict", name_of(fit.identifiable.verdict)},
@@ -83,50 +85,71 @@ Json identifiable_of(const Fit& fit) {
           {"alternatives", alternatives}};
 }
 
-Json body_of(const Fit& fit) {
+Json pieces_of(const Course& course) {
+  Json out{{"processes", course.processes}};
+  if (course.passes > 0) out["passes"] = course.passes;
+  out["bytes_per_evaluation"] = course.bytes_per_evaluation;
+  return out;
+}
+
+void add_plan(Json& out, const Result& fit) {
+  out["objective"] = fit.objective.value;
+  out["objective_name"] = fit.objective.name;
+  out["objective_kind"] = name_of(fit.objective.kind);
+  out["transport_cost"] = fit.plan.transport_cost;
+  out["epsilon"] = {{"value", fit.plan.epsilon}, {"relative", fit.plan.epsilon_relative}};
+  out["marginal_error"] = fit.plan.marginal_error;
+  out["compression_error"] = fit.plan.compression_error;
+  out["noise_sd"] = fit.noise_sd;
+  out["matched_share"] = fit.plan.matched_share;
+}
+
+void add_course(Json& out, const Result& fit) {
+  const Course& course = fit.course;
+  out["backend"] = name_of(fit.plan.backend);
+  out["responses"] = fit.rows.responses;
+  out["features"] = fit.rows.features;
+  out["iterations"] = course.iterations;
+  out["evaluations"] = course.evaluations;
+  out["starts"] = course.candidates.size();
+  out["seconds"] = course.seconds;
+  out["peak_memory_mb"] = course.peak_memory_mb;
+  if (course.passes > 0) out["pieces"] = pieces_of(course);
+  if (course.passes == 0 && course.processes > 1) out["team"] = pieces_of(course);
+  out["seed"] = course.seed;
+}
+
+Json body_of(const Result& fit, const FitContext& context) {
   Json out;
   out["status"] = name_of(fit.status);
   out["message"] = fit.message;
-  out["method"] = name_of(fit.method);
+  out["method"] = name_of(context.estimator);
   if (!fit.choice.empty()) out["choice"] = fit.choice;
-  out["model"] = fit.model;
+  out["chosen"] = name_of(context.chosen);
+  out["model"] = context.model;
   out["coefficients"] = coefficients_of(fit.names, fit.parameters);
   out["intercept"] = intercept_of(fit.names, fit.parameters);
   out["std_errors"] = std_errors_of(fit);
   out["intervals"] = intervals_of(fit);
   out["covariance"] = covariance_of(fit);
   if (!fit.std_error_note.empty()) out["std_error_note"] = fit.std_error_note;
-  out["objective"] = fit.objective;
-  out["objective_name"] = fit.objective_name;
-  out["objective_kind"] = name_of(fit.objective_kind);
-  out["transport_cost"] = fit.transport_cost;
-  out["epsilon"] = {{"value", fit.epsilon}, {"relative", fit.epsilon_relative}};
-  out["marginal_error"] = fit.marginal_error;
-  out["compression_error"] = fit.compression_error;
-  out["noise_sd"] = fit.noise_sd;
-  out["matched_share"] = fit.matched_share;
+  add_plan(out, fit);
   out["identifiable"] = identifiable_of(fit);
-  out["backend"] = name_of(fit.backend);
-  out["responses"] = fit.responses;
-  out["features"] = fit.features;
-  out["iterations"] = fit.iterations;
-  out["evaluations"] = fit.evaluations;
-  out["starts"] = fit.candidates.size();
-  out["seconds"] = fit.seconds;
-  out["peak_memory_mb"] = fit.peak_memory_mb;
-  if (fit.passes > 0) {
-    out["pieces"] = {
-        {"processes", fit.processes}, {"passes", fit.passes}, {"bytes_per_evaluation", fit.bytes_per_evaluation}};
-  }
-  if (fit.passes == 0 && fit.processes > 1)
-    out["team"] = {{"processes", fit.processes}, {"bytes_per_evaluation", fit.bytes_per_evaluation}};
-  out["seed"] = fit.seed;
+  add_course(out, fit);
   out["version"] = version;
   return out;
 }
 
-/// Negative means not given.
-Json optional_number(double value) { return value >= 0 ? Json(value) : Json(nullptr); }
+/// What fits of earlier versions tell of their options, beside everything else; still told for those who read it.
+constexpr std::array older_options{"tolerance", "accuracy", "unmatched", "rho1", "rho2"};
+
+Json options_of(const Estimator& estimator) {
+  Json out = Json::object();
+  for (const auto& [name, value] : option_values(estimator)) {
+    std::visit([&, &key = name](const auto& plain) { out[key] = plain; }, value);
+  }
+  return out;
+}
 
 Json context_of(const FitContext& context) {
   Json groups = Json::array();
@@ -145,11 +168,7 @@ Json context_of(const FitContext& context) {
           {"one_table", context.one_table},
           {"has_intercept", context.intercept},
           {"model_state", context.model_state},
-          {"tolerance", context.tolerance},
-          {"accuracy", context.accuracy},
-          {"unmatched", context.unmatched},
-          {"rho1", optional_number(context.rho1)},
-          {"rho2", optional_number(context.rho2)}};
+          {"options", options_of(context.estimator)}};
 }
 
 Json parse(const std::string& text, const std::string& source) {
@@ -221,6 +240,40 @@ NamedCovariance covariance_from(const Json& object, const std::string& source) {
   return covariance;
 }
 
+OptionValue option_from(const Json& value, const std::string& name, const std::string& source) {
+  if (value.is_boolean()) return value.get<bool>();
+  if (value.is_number_integer()) return value.get<std::int64_t>();
+  if (value.is_number()) return value.get<double>();
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_array()) return value.get<std::vector<double>>();
+  throw BadData(fmt::format("{}: the option \"{}\" holds {}, which is not of the kind expected", source, name,
+                            value.dump().substr(0, 40)));
+}
+
+/// With the options of the file, as far as it reads them. Files of earlier versions have a few of them by themselves.
+Estimator estimator_of(const Json& object, const char* key, const std::string& source) {
+  const auto word = get<std::string>(object, key, source);
+  std::optional<Estimator> estimator = estimator_named(word);
+  if (!estimator)
+    throw BadData(fmt::format("{}: the key \"{}\" holds \"{}\", which this version does not know", source, key, word));
+  Json options = Json::object();
+  if (object.contains("options")) {
+    options = get<Json>(object, "options", source);
+  } else {
+    for (const char* name : older_options) options[name] = object.contains(name) ? object[name] : Json();
+  }
+  for (const auto& [name, standard] : option_values(*estimator)) {
+    const auto found = options.find(name);
+    if (found == options.end() || found->is_null()) continue;
+    try {
+      set_option(*estimator, name, option_from(*found, name, source));
+    } catch (const Error& error) {
+      throw BadData(fmt::format("{}: {}", source, in_terms_of(Dialect::cpp, error.what())));
+    }
+  }
+  return *estimator;
+}
+
 FitContext context_from(const Json& object, const std::string& source) {
   FitContext context;
   const Json columns = get<Json>(object, "columns", source);
@@ -241,38 +294,28 @@ FitContext context_from(const Json& object, const std::string& source) {
   context.one_table = get<bool>(object, "one_table", source);
   context.intercept = get<bool>(object, "has_intercept", source);
   context.model_state = get<std::vector<double>>(object, "model_state", source);
-  context.tolerance = get<double>(object, "tolerance", source);
-  context.accuracy = get<double>(object, "accuracy", source);
-  context.unmatched = get<double>(object, "unmatched", source);
-  const auto radius = [&](const char* key) {
-    return get<Json>(object, key, source).is_null() ? -1.0 : get<double>(object, key, source);
-  };
-  context.rho1 = radius("rho1");
-  context.rho2 = radius("rho2");
+  context.model = get<std::string>(object, "model", source);
+  context.estimator = estimator_of(object, "method", source);
+  context.chosen = object.contains("chosen") ? estimator_of(object, "chosen", source) : context.estimator;
   return context;
 }
 
-template <class Enum>
-Enum one_of(const Json& object, const char* key, std::initializer_list<Enum> values, const std::string& source) {
-  const auto word = get<std::string>(object, key, source);
-  for (const Enum value : values) {
-    if (word == name_of(value)) return value;
+Objective objective_of(const Json& object, const std::string& source) {
+  const auto word = get<std::string>(object, "objective_kind", source);
+  for (const auto& [name, objective] : objective_words) {
+    if (word == name) return objective;
   }
-  throw BadData(fmt::format("{}: the key \"{}\" holds \"{}\", which this version does not know", source, key, word));
-}
-
-Method method_of(const Json& object, const std::string& source) {
-  const auto word = get<std::string>(object, "method", source);
-  if (const auto method = method_named(word)) return *method;
-  throw BadData(fmt::format("{}: the key \"method\" holds \"{}\", which this version does not know", source, word));
+  throw BadData(
+      fmt::format("{}: the key \"objective_kind\" holds \"{}\", which this version does not know", source, word));
 }
 
 }  // namespace
 
-std::string Fit::to_json() const { return body_of(*this).dump(2) + "\n"; }
-
-std::string to_json(const Fit& fit, const FitContext& context) {
-  Json out = body_of(fit);
+std::string to_json(const Result& fit, const FitContext& context) {
+  Json out = body_of(fit, context);
+  Json older = options_of(RobotRobust{});
+  older.update(options_of(context.estimator));
+  for (const char* name : older_options) out[name] = older[name] == -1.0 ? Json() : older[name];
   out.update(context_of(context));
   return out.dump(2) + "\n";
 }
@@ -282,9 +325,7 @@ SavedFit fit_from_json(const std::string& text, const std::string& source) {
   SavedFit saved;
   saved.parameters = parameters_of(object, source);
   saved.context = context_from(object, source);
-  saved.model = get<std::string>(object, "model", source);
-  saved.method = method_of(object, source);
-  saved.objective = one_of(object, "objective_kind", {Objective::transport, Objective::entropic}, source);
+  saved.objective = objective_of(object, source);
   saved.epsilon = get<double>(get<Json>(object, "epsilon", source), "value", source);
   saved.covariance = covariance_from(object, source);
   saved.noise_sd = get<double>(object, "noise_sd", source);

@@ -9,16 +9,12 @@
 namespace unshuffle {
 namespace {
 
-/// The transport problem at the answer.
-FitOptions at_answer(const ReportInput& input) {
-  FitOptions options = input.options;
-  options.epsilon = {.value = input.fit.epsilon, .relative = false};
-  // Methods with a likelihood over all links maximise the entropic value, not the transport cost.
-  const Method method = input.fit.method;
-  if (method == Method::automatic || method == Method::mixture || method == Method::entropic) {
-    options.objective = Objective::entropic;
-  }
-  return options;
+/// The transport problem at the answer. Estimators with a likelihood over all links maximise the entropic value, not
+/// the transport cost.
+EvaluatorOptions at_answer(const ReportInput& input) {
+  EvaluatorOptions plan = input.plan;
+  if (traits_of(input.context.chosen).likelihood) plan.objective = Objective::entropic;
+  return plan;
 }
 
 std::vector<double> shares(const VectorRef& values, double low, double high, Index bins) {
@@ -40,7 +36,7 @@ std::vector<Index> sorted_order(const Vector& values) {
 /// What the rows of either side are sorted by: the first response less what x explains, and what z predicts.
 std::pair<Vector, Vector> positions(const ReportInput& input) {
   const Problem& problem = input.problem;
-  const Vector& w = input.fit.parameters;
+  const Vector& w = input.result.parameters;
   const Matrix z = input.bound.basis(Side::feature, problem.z);
   Vector responses = problem.y.col(0);
   if (const AdditiveModel* additive = input.bound.additive()) {
@@ -55,7 +51,7 @@ std::pair<Vector, Vector> positions(const ReportInput& input) {
 
 /// Lengths that make the parameters comparable: each moves the predictions by about the same.
 Vector natural_scale(const ReportInput& input) {
-  const Vector& w = input.fit.parameters;
+  const Vector& w = input.result.parameters;
   Vector scale = w.cwiseAbs().cwiseMax(1e-3 * std::max(1e-300, w.lpNorm<Eigen::Infinity>()));
   const AdditiveModel* additive = input.bound.additive();
   if (additive == nullptr || input.problem.outputs() != 1) return scale;
@@ -98,7 +94,7 @@ std::vector<Distribution> distributions(const ReportInput& input) {
     if (x.cols() > 0) x.row(k) = problem.x.row(pair.response_row);
     z.row(k) = problem.z.row(pair.feature_row);
   }
-  const Matrix predicted = predict_linked(input.bound, x, z, input.fit.parameters);
+  const Matrix predicted = predict_linked(input.bound, x, z, input.result.parameters);
   std::vector<Distribution> all;
   for (Index output = 0; output < problem.outputs(); ++output) {
     const double low = std::min(y.col(output).minCoeff(), predicted.col(output).minCoeff());
@@ -117,8 +113,8 @@ std::vector<Distribution> distributions(const ReportInput& input) {
 Correspondence correspondence(const ReportInput& input) {
   constexpr Index most = 60;
   const Problem problem = completed(input.problem);
-  Evaluator evaluator(problem, input.bound, evaluator_options(at_answer(input), problem));
-  const SoftLinks links = evaluator.links(input.fit.parameters);
+  Evaluator evaluator(problem, input.bound, at_answer(input));
+  const SoftLinks links = evaluator.links(input.result.parameters);
   const auto [responses, predictions] = positions(input);
   const auto row_order = sorted_order(responses), feature_order = sorted_order(predictions);
   const Index n = problem.responses(), m = problem.features();
@@ -150,9 +146,9 @@ Correspondence correspondence(const ReportInput& input) {
 
 Landscape landscape(const ReportInput& input) {
   const Problem problem = completed(input.problem);
-  const FitOptions options = at_answer(input);
-  Evaluator evaluator(problem, input.bound, evaluator_options(options, problem));
-  const Vector& w = input.fit.parameters;
+  const EvaluatorOptions plan = at_answer(input);
+  Evaluator evaluator(problem, input.bound, plan);
+  const Vector& w = input.result.parameters;
   const Vector scale = natural_scale(input);
   const Vector direction = weakest_direction(evaluator, w, scale);
   // A dense plan is dear; fewer points then still show whether there is a second valley.
@@ -161,7 +157,7 @@ Landscape landscape(const ReportInput& input) {
   const Index half = dear ? 6 : 30;
   const double reach = 1.5 * std::max(1e-12, w.cwiseQuotient(scale).norm());
   Landscape made;
-  made.objective_name = name_of(options.objective);
+  made.objective_name = name_of(plan.objective);
   for (const double part : direction) made.direction.push_back(part);
   for (Index k = -half; k <= half; ++k) {
     const double offset = reach * double(k) / double(half);

@@ -20,7 +20,7 @@ std::string number_or_dash(double value, int digits) {
 }
 
 /// Coefficient, standard error and 95 % interval; of coefficients that are one solution of several, only themselves.
-std::string coefficient_table(const Fit& fit) {
+std::string coefficient_table(const Result& fit) {
   std::size_t name_width = 12;
   for (const std::string& name : fit.names) name_width = std::max(name_width, name.size() + 2);
   std::string out;
@@ -53,7 +53,7 @@ std::string fact_in_lines(std::string_view label, const std::string& text) {
   return out;
 }
 
-std::string identifiability(const Fit& fit) {
+std::string identifiability(const Result& fit) {
   std::string out = name_of(fit.identifiable.verdict);
   if (!fit.identifiable.reason.empty()) out += ": " + fit.identifiable.reason;
   if (!fit.identifiable.advice.empty()) out += "\nadvice: " + fit.identifiable.advice;
@@ -61,7 +61,7 @@ std::string identifiability(const Fit& fit) {
 }
 
 /// The solutions that compete, a line each; of many coefficients the first.
-std::string other_solutions(const Fit& fit) {
+std::string other_solutions(const Result& fit) {
   constexpr std::size_t shown = 3, shown_names = 8;
   std::string out;
   const auto others = alternatives_of(fit);
@@ -75,43 +75,49 @@ std::string other_solutions(const Fit& fit) {
     if (fit.names.size() > shown_names) out += fmt::format(" and {} more", fit.names.size() - shown_names);
     out += "\n";
   }
-  if (others.size() > shown) out += fmt::format("and {} more, all in the JSON of --out\n", others.size() - shown);
+  if (others.size() > shown) out += fmt::format("and {} more, all in the JSON\n", others.size() - shown);
   return out;
+}
+
+/// Between processes, or passes over tables in pieces; empty for one process and tables in memory.
+std::string shared_work(const Course& course) {
+  const double kilobytes = course.bytes_per_evaluation / 1000;
+  if (course.passes > 0) {
+    return fact("Tables in pieces",
+                fmt::format("{} process{}, {} passes over the rows, {:.0f} kB moved per evaluation", course.processes,
+                            course.processes == 1 ? "" : "es", course.passes, kilobytes));
+  }
+  if (course.processes == 1) return "";
+  return fact("Work shared", fmt::format("{} processes, {:.0f} kB moved per evaluation", course.processes, kilobytes));
 }
 
 }  // namespace
 
-std::string Fit::summary() const {
+std::string summary_of(const Result& fit, const FitContext& context) {
+  const Course& course = fit.course;
   std::string out = fmt::format("{:^{}}\n", "Regression with lost row links", width);
   out += rule('=');
-  out += fact("Method", fmt::format("{}, model {}, {} backend", name_of(method), model, name_of(backend)));
-  out += fact_in_lines("Chosen", choice);
-  out += fact("Rows", fmt::format("{} responses, {} features", responses, features));
-  out += fact_in_lines("Identifiability", identifiability(*this));
+  out += fact("Method", fmt::format("{}, model {}, {} backend", name_of(context.estimator), context.model,
+                                    name_of(fit.plan.backend)));
+  out += fact_in_lines("Chosen", fit.choice);
+  out += fact("Rows", fmt::format("{} responses, {} features", fit.rows.responses, fit.rows.features));
+  out += fact_in_lines("Identifiability", identifiability(fit));
   out += rule('-');
-  out += coefficient_table(*this);
+  out += coefficient_table(fit);
   out += rule('-');
-  if (!std_error_note.empty()) out += fact("Standard errors", std_error_note);
-  out += fact("Matched share", fmt::format("{:.4f}", matched_share));
-  out += fact("Noise sd", fmt::format("{:.6g}", noise_sd));
-  out += fact("Epsilon", fmt::format("{:.4g} ({:.3g} of the largest cost)", epsilon, epsilon_relative));
-  out += fact("Objective", fmt::format("{:.8g} ({})", objective, objective_name));
-  out += fact("Convergence", fmt::format("{}: {}", name_of(status), message));
-  out += fact("Marginal error", fmt::format("{:.2g}", marginal_error));
-  out += fact_in_lines("Other solutions", other_solutions(*this));
-  out += fact("Starts", fmt::format("{}, {} iterations of the best, {} evaluations in all", candidates.size(),
-                                    iterations, evaluations));
-  out += fact("Time, memory", fmt::format("{:.3f} s, {:.0f} MB at the peak", seconds, peak_memory_mb));
-  if (passes > 0) {
-    out += fact("Tables in pieces",
-                fmt::format("{} process{}, {} passes over the rows, {:.0f} kB moved per evaluation", processes,
-                            processes == 1 ? "" : "es", passes, bytes_per_evaluation / 1000));
-  } else if (processes > 1) {
-    out += fact("Work shared",
-                fmt::format("{} processes, {:.0f} kB moved per evaluation", processes, bytes_per_evaluation / 1000));
-  }
-  out += rule('=');
-  return out;
+  if (!fit.std_error_note.empty()) out += fact("Standard errors", fit.std_error_note);
+  out += fact("Matched share", fmt::format("{:.4f}", fit.plan.matched_share));
+  out += fact("Noise sd", fmt::format("{:.6g}", fit.noise_sd));
+  out += fact("Epsilon",
+              fmt::format("{:.4g} ({:.3g} of the largest cost)", fit.plan.epsilon, fit.plan.epsilon_relative));
+  out += fact("Objective", fmt::format("{:.8g} ({})", fit.objective.value, fit.objective.name));
+  out += fact("Convergence", fmt::format("{}: {}", name_of(fit.status), fit.message));
+  out += fact("Marginal error", fmt::format("{:.2g}", fit.plan.marginal_error));
+  out += fact_in_lines("Other solutions", other_solutions(fit));
+  out += fact("Starts", fmt::format("{}, {} iterations of the best, {} evaluations in all", course.candidates.size(),
+                                    course.iterations, course.evaluations));
+  out += fact("Time, memory", fmt::format("{:.3f} s, {:.0f} MB at the peak", course.seconds, course.peak_memory_mb));
+  return out + shared_work(course) + rule('=');
 }
 
 }  // namespace unshuffle

@@ -273,66 +273,67 @@ void add_single_responses(const Problem& problem, const Model& bound, std::uint6
 
 // Rows that are far apart in the features tend to be so in the responses: the pairing of a sample that distorts
 // distances least links rows without any model.
-void add_alignment(const Problem& problem, const Model& bound, const FitOptions& options, std::vector<Start>& starts) {
+void add_alignment(const Problem& problem, const Model& bound, std::uint64_t seed, std::vector<Start>& starts) {
   constexpr Index sample_rows = 500;
   if (problem.outputs() < 2 || !bound.linear_in_parameters()) return;
   if (blocks_of(problem).size() > 1 || problem.has_prior()) return;
-  RandomStream random(options.seed, alignment_stream);
+  RandomStream random(seed, alignment_stream);
   const Problem sample = draw_batch(problem, sample_rows, random);
-  const Links links = aligned(response_columns(sample), sample.z, options.gw_epsilon).links;
+  const Links links = aligned(response_columns(sample), sample.z, alignment_epsilon).links;
   if (links.size() * problem.outputs() < bound.parameters()) return;
   const LinkedRows rows = link(sample, bound, links.responses, links.features);
   starts.push_back({"alignment", least_squares(bound, rows, Vector::Zero(bound.parameters())).parameters, {}, 0});
 }
 
-Start user_start(const Model& bound, const FitOptions& options) {
-  if (options.start.size() != bound.parameters()) {
+Start user_start(const Model& bound, const Vector& parameters) {
+  if (parameters.size() != bound.parameters()) {
     throw InvalidInput(
-        fmt::format("start has {} values; {} parameters were expected", options.start.size(), bound.parameters()));
+        fmt::format("start has {} values; {} parameters were expected", parameters.size(), bound.parameters()));
   }
-  if (!options.start.allFinite()) throw InvalidInput("start must hold finite numbers only");
-  return {"user", options.start, {}, 0};
+  if (!parameters.allFinite()) throw InvalidInput("start must hold finite numbers only");
+  return {"user", parameters, {}, 0};
 }
 
-std::vector<Start> automatic_starts(const Problem& problem, const Model& bound, const FitOptions& options) {
+std::vector<Start> automatic_starts(const Problem& problem, const Model& bound, int count, std::uint64_t seed) {
   std::vector<Start> starts;
-  if (options.row_hint) starts.push_back(ransac_start(linked_in_order(problem, bound), bound, options.seed, 0));
+  if (problem.order_is_a_hint()) starts.push_back(ransac_start(linked_in_order(problem, bound), bound, seed, 0));
   const bool trusted = !starts.empty() && starts.front().covariance.size() > 0;
   add_prior_means(problem, bound, starts);
   if (!trusted) {
     add_group_means(problem, bound, starts);
-    add_joint_moments(problem, bound, options.seed, starts);
+    add_joint_moments(problem, bound, seed, starts);
     add_spectra(problem, bound, starts);
-    add_single_responses(problem, bound, options.seed, starts);
-    add_alignment(problem, bound, options, starts);
-    if (problem.responses() == problem.features()) starts.push_back(least_squares_start(problem, bound, options.seed));
+    add_single_responses(problem, bound, seed, starts);
+    add_alignment(problem, bound, seed, starts);
+    if (problem.responses() == problem.features()) starts.push_back(least_squares_start(problem, bound, seed));
   }
-  const int wanted = options.starts > 0 ? options.starts : trusted ? 1 : default_starts;
+  const int wanted = count > 0 ? count : trusted ? 1 : default_starts;
   for (auto k = std::uint64_t(starts.size()); int(starts.size()) < wanted; ++k) {
-    starts.push_back(random_start(problem, bound, RandomStream(options.seed, k)));
+    starts.push_back(random_start(problem, bound, RandomStream(seed, k)));
   }
-  if (options.starts > 0) starts.resize(static_cast<std::size_t>(options.starts));
+  if (count > 0) starts.resize(static_cast<std::size_t>(count));
   return starts;
 }
 
 }  // namespace
 
-std::vector<Start> make_starts(const Problem& problem, const Model& bound, const FitOptions& options) {
+std::vector<Start> make_starts(const Problem& problem, const Model& bound, const StartOptions& options,
+                               std::uint64_t seed) {
   const auto count = std::uint64_t(std::max(1, options.starts > 0 ? options.starts : default_starts));
   std::vector<Start> starts;
-  switch (options.start_kind) {
+  switch (options.start.kind) {
     case StartKind::automatic:
-      return automatic_starts(problem, bound, options);
+      return automatic_starts(problem, bound, options.starts, seed);
     case StartKind::least_squares:
       if (problem.responses() != problem.features()) {
         throw InvalidInput(fmt::format("start = least squares needs tables of equal length; {} and {} rows were given",
                                        problem.responses(), problem.features()));
       }
-      return {least_squares_start(problem, bound, options.seed)};
+      return {least_squares_start(problem, bound, seed)};
     case StartKind::ransac: {
       const LinkedRows rows = linked_in_order(problem, bound);
       for (std::uint64_t k = 0; k < (options.starts > 0 ? count : 1); ++k) {
-        starts.push_back(ransac_start(rows, bound, options.seed, k));
+        starts.push_back(ransac_start(rows, bound, seed, k));
       }
       return starts;
     }
@@ -345,11 +346,11 @@ std::vector<Start> make_starts(const Problem& problem, const Model& bound, const
       return starts;
     case StartKind::random:
       for (std::uint64_t k = 0; k < count; ++k) {
-        starts.push_back(random_start(problem, bound, RandomStream(options.seed, k)));
+        starts.push_back(random_start(problem, bound, RandomStream(seed, k)));
       }
       return starts;
     case StartKind::user:
-      return {user_start(bound, options)};
+      return {user_start(bound, options.start.parameters)};
   }
   return starts;
 }

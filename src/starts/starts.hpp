@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "links/linked.hpp"
-#include "unshuffle/fitted/fit.hpp"
+#include "unshuffle/starts/start_options.hpp"
 
 namespace unshuffle {
 
@@ -17,7 +17,8 @@ struct Start {
 };
 
 /// The starts that the options ask for, most trusted first. `problem` is completed(), `bound` is bound to it.
-[[nodiscard]] std::vector<Start> make_starts(const Problem& problem, const Model& bound, const FitOptions& options);
+[[nodiscard]] std::vector<Start> make_starts(const Problem& problem, const Model& bound, const StartOptions& options,
+                                             std::uint64_t seed);
 
 /// Least squares on linked rows. Models linear in w have one solution; others are tried from several points.
 [[nodiscard]] LeastSquares best_least_squares(const Problem& problem, const Model& bound, const LinkedRows& rows,

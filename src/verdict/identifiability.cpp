@@ -10,9 +10,10 @@
 #include <cmath>
 
 #include "core/chi_squared.hpp"
+#include "core/normal.hpp"
 #include "core/gram.hpp"
 #include "starts/distance.hpp"
-#include "unshuffle/report/json.hpp"
+#include "unshuffle/core/wording.hpp"
 #include "verdict/collinear.hpp"
 
 namespace unshuffle {
@@ -132,10 +133,12 @@ double prediction_error(const Problem& problem, const Model& bound, const Vector
   return std::sqrt(squares);
 }
 
-constexpr const char* side_information =
-    "give some known or probable pairs (--known, --prior), a key both tables share or mostly agree in (--group, "
-    "--soft-group), the row order if it is partly right (--hint rows), or a column whose distribution is not like the "
-    "others'";
+std::string side_information() {
+  return fmt::format(
+      "give some known or probable pairs ({}, {}), a key both tables share or mostly agree in ({}, {}), the row order "
+      "if it is partly right ({}), or a column whose distribution is not like the others'",
+      option("known"), option("prior"), option("group"), option("soft_group"), option("hint", "rows"));
+}
 
 }  // namespace
 
@@ -222,7 +225,7 @@ Identifiability judge(const SearchResult& found, const std::vector<Symmetry>& sy
   std::vector<std::string> broken;
   for (const Symmetry& symmetry : symmetries) broken.push_back(symmetry.name);
 
-  made.advice = side_information;
+  made.advice = side_information();
   if (!gaussian.empty()) {
     made.verdict = Verdict::not_identifiable;
     made.reason = fmt::format(
@@ -246,15 +249,15 @@ Identifiability judge(const SearchResult& found, const std::vector<Symmetry>& sy
         "{} starts led to {} different solutions and only one to the answer, which is {:.0f} nats ahead; {} "
         "coefficients can be so by chance",
         found.starts, found.optima.size(), gap, best.parameters.size());
-    made.advice = fmt::format("try more starts (--starts), or {}", side_information);
+    made.advice = fmt::format("try more starts ({}), or {}", option("starts"), side_information());
   } else if (blind && answer.misfit > refuted) {
     made.verdict = Verdict::not_identifiable;
     made.reason = fmt::format(
         "the responses are not distributed like predictions plus normal noise ({:.0f} standard deviations off), so the "
         "model is too simple or the noise is not normal, and without links nothing else can tell",
         answer.misfit);
-    made.advice = fmt::format("try a model that bends (--model spline:5), another scale of the response, or {}",
-                              side_information);
+    made.advice = fmt::format("try a model that bends ({}), another scale of the response, or {}",
+                              option("model", "spline:5"), side_information());
   } else if (found.stopped) {
     made.verdict = Verdict::weakly_identified;
     made.reason = "the search was stopped before it had looked everywhere";
@@ -281,7 +284,7 @@ Identifiability judge(const SearchResult& found, const std::vector<Symmetry>& sy
   } else if (found.one_start) {
     made.verdict = Verdict::weakly_identified;
     made.reason = "only one start was tried, so other solutions were not looked for";
-    made.advice = "fit without --start and --starts, which looks for them";
+    made.advice = fmt::format("fit without {} and {}, which looks for them", option("start"), option("starts"));
   } else {
     made.verdict = Verdict::identified;
     made.advice.clear();
@@ -323,13 +326,18 @@ void call_uncertain(Identifiability& made, const std::string& share, double erro
   made.verdict = Verdict::weakly_identified;
   made.reason = fmt::format("{}, which leaves predictions uncertain by {:.0f} % of the spread of the response", share,
                             100 * error);
-  made.advice = "add known pairs (--known), or use fewer features";
+  made.advice = fmt::format("add known pairs ({}), or use fewer features", option("known"));
 }
 
-constexpr const char* needs_neither =
-    "try --method adjusted, which needs neither, or a model that bends (--model spline:5)";
-constexpr const char* not_the_order =
-    "leave the hint out (--hint none), or give known pairs (--known) or groups (--group)";
+std::string needs_neither() {
+  return fmt::format("try {}, which needs neither, or a model that bends ({})", option("method", "adjusted"),
+                     option("model", "spline:5"));
+}
+
+std::string not_the_order() {
+  return fmt::format("leave the hint out ({}), or give known pairs ({}) or groups ({})", option("hint", "none"),
+                     option("known"), option("group"));
+}
 
 }  // namespace
 
@@ -343,21 +351,21 @@ Identifiability judge(const MixtureFit& fit, const CandidateLinks& links, const 
   if (!(fit.gain > chance)) {
     made.verdict = Verdict::not_identifiable;
     made.reason = fmt::format("the row order explains the response no better than chance ({:.1f} nats)", fit.gain);
-    made.advice = not_the_order;
+    made.advice = not_the_order();
   } else if (contradicts(agreement)) {
     made.verdict = Verdict::weakly_identified;
     made.reason = fmt::format(
         "regression on all rows contradicts the {:.0f} of {:.0f} that are taken to be linked rightly (p = {:.1g}), so "
         "the model is too simple, or the noise is not normal",
         linked, rows, agreement);
-    made.advice = needs_neither;
+    made.advice = needs_neither();
   } else if (fit.rate_is_limited) {
     made.verdict = Verdict::weakly_identified;
     made.reason = fmt::format(
         "{}; the likelihood alone would call more of them wrong than contradict each other, so the model is too "
         "simple, or the noise is not normal",
         share);
-    made.advice = needs_neither;
+    made.advice = needs_neither();
   } else if (error > loose_error || linked < 2.0 * double(fit.parameters.size())) {
     call_uncertain(made, share, error);
   } else {
@@ -380,11 +388,11 @@ Identifiability judge(const AdjustedFit& fit, const CandidateLinks& links, const
   if (!(chance < doubtful)) {
     made.verdict = Verdict::not_identifiable;
     made.reason = fmt::format("the row order explains the response no better than chance (p = {:.2g})", chance);
-    made.advice = not_the_order;
+    made.advice = not_the_order();
   } else if (!(chance < level)) {
     made.verdict = Verdict::weakly_identified;
     made.reason = fmt::format("the row order explains the response little better than chance (p = {:.2g})", chance);
-    made.advice = not_the_order;
+    made.advice = not_the_order();
   } else if (error > loose_error) {
     call_uncertain(made, share, error);
   } else {

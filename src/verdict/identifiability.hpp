@@ -8,7 +8,7 @@
 #include "likelihood/mixture.hpp"
 #include "likelihood/search.hpp"
 #include "likelihood/wrong_links.hpp"
-#include "unshuffle/fitted/fit.hpp"
+#include "unshuffle/verdict/verdict.hpp"
 
 namespace unshuffle {
 

@@ -41,9 +41,7 @@ Measurements measure(const Settings& settings) {
     for (int run = 0; run < (settings.quick ? 1 : settings.repetitions()); ++run) {
       for (const std::string& method : methods) {
         const Measurement place{arrangements[k] == 0 ? "FC" : "GFC", double(k), run, method, "", 0};
-        FitOptions options;
-        options.threads = 1;
-        options.seed = settings.seed + std::uint64_t(run);
+        const TrialOptions options{.seed = settings.seed + std::uint64_t(run)};
         tasks.push_back([=] { return try_method(place, draw(settings, arrangements[k], run), Linear(), options); });
       }
     }

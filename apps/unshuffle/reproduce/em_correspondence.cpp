@@ -24,7 +24,7 @@ std::vector<Index> ranks(const Vector& values) {
 }
 
 /// How often each pair is linked at (w, σ²), by one long chain.
-Matrix expected_correspondence(const Problem& problem, const Model& bound, const Fit& made, std::uint64_t seed) {
+Matrix expected_correspondence(const Problem& problem, const Model& bound, const Result& made, std::uint64_t seed) {
   const UnlinkedRows unlinked(problem, bound);
   SwapChain chain(unlinked.blocks(), unlinked.best(made.parameters), RandomStream(seed, 74));
   const PairCosts costs(bound, unlinked.tables(), made.parameters);
@@ -47,11 +47,8 @@ Measurements measure(const Settings& settings) {
   const std::vector<Index> response_rank = ranks(problem.y.col(0)), feature_rank = ranks(truth * problem.z.col(0));
   Measurements all;
   for (const std::string start : {"good", "poor"}) {
-    FitOptions options;
-    options.start_kind = StartKind::user;
-    options.start = Vector::Constant(1, (start == "good" ? 0.7 : -0.2) * truth);
-    options.threads = 1;
-    const Fit made = fit_named("em", sample, Linear(false), options);
+    const std::vector<double> slope{(start == "good" ? 0.7 : -0.2) * truth};
+    const Result made = fit_named("em", sample, Linear(false), {.options = {{"start", slope}}});
     const Matrix expected = expected_correspondence(problem, *bound, made, settings.seed);
     for (Index i = 0; i < rows; ++i) {
       for (Index j = 0; j < rows; ++j) {

@@ -28,14 +28,11 @@ Measurements measure(const Settings& settings) {
       for (const std::string method : {"am", "robot"}) {
         tasks.push_back([=, seed = settings.seed + std::uint64_t(draw)]() -> Measurements {
           const Sample sample = sample_of({.design = Design::sensing, .shuffle = 1, .seed = seed});
-          FitOptions options;
-          options.threads = 1;
-          options.epsilon.value = 1e-2;
-          options.start_kind = StartKind::user;
-          options.start.resize(sample.train.z.cols());
+          std::vector<double> from(static_cast<std::size_t>(sample.train.z.cols()));
           RandomStream random(seed, 73 + std::uint64_t(start));
-          for (double& value : options.start) value = random.normal();
-          const Fit made = fit_named(method, sample, Linear(false), options);
+          for (double& value : from) value = random.normal();
+          const Result made =
+              fit_named(method, sample, Linear(false), {.options = {{"epsilon", 1e-2}, {"start", from}}});
           const auto bound = Linear(false).bound_to(sample.train);
           const double error = relative_error(*bound, made.parameters, sample.test);
           return {{"start", double(start), draw, method, "residual", training_residual(sample.train, made.parameters)},

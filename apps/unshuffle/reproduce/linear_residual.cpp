@@ -20,13 +20,11 @@ Measurements trial(const Measurement& place, const SimulateOptions& design) {
   if (place.method == "em" && place.panel != "noise") return {};
   // An entropic alignment takes O(n³) per iteration; three draws of it show where it stands.
   if (place.method == "sinkhorn-gw" && (place.run >= 3 || design.rows > 1000)) return {};
-  FitOptions options;
-  options.threads = 1;
-  options.seed = design.seed;
-  options.starts = place.method.starts_with("robot") ? 3 : 0;
+  const std::int64_t starts = place.method.starts_with("robot") ? 3 : 0;
+  const TrialOptions options{.options = {{"starts", starts}}, .seed = design.seed};
   const Sample sample = sample_of(design);
   const Linear model(false);
-  const std::optional<Fit> made = fit_where_possible(place.method, sample, model, options);
+  const std::optional<Result> made = fit_where_possible(place.method, sample, model, options);
   if (!made) return {};
   const double error = relative_error(*model.bound_to(sample.train), made->parameters, sample.test);
   Measurements all = outcome_of(place, *made, error);

@@ -44,12 +44,10 @@ Measurements trial(const Measurement& place, const SimulateOptions& design) {
     sample.train.z = data.train.z.topRows(data.train.responses()).eval();
     sample.train.feature_weights = {};
   }
-  FitOptions options;
-  options.threads = 1;
-  options.seed = design.seed;
-  options.starts = place.method.starts_with("robot") ? 3 : 0;
-  options.rho1 = 0;  // every response has its partner; a fifth of D2 has none
-  const Fit made = fit_named(place.method, sample, model, options);
+  const std::int64_t starts = place.method.starts_with("robot") ? 3 : 0;
+  // Every response has its partner; a fifth of D2 has none.
+  const TrialOptions options{.options = {{"starts", starts}, {"rho1", 0.0}}, .seed = design.seed};
+  const Result made = fit_named(place.method, sample, model, options);
   return outcome_of(place, made, transport_error(data.test, model, made.parameters));
 }
 

@@ -14,12 +14,11 @@ Measurements measure(const Settings& settings) {
     for (const double shuffle : {0.25, 0.5, 0.75}) {
       for (int run = 0; run < settings.repetitions(); ++run) {
         for (const std::string method : {"rs", "rs + robot", "robot"}) {
-          FitOptions options;
-          options.row_hint = true;
-          options.threads = 1;
-          options.seed = settings.seed + std::uint64_t(run);
-          options.rs_samples = (settings.quick ? 10000 : 200000) / (method == "rs" ? 1 : 2);
-          options.max_iterations = method == "rs + robot" ? 50 : 0;
+          const std::int64_t samples = (settings.quick ? 10000 : 200000) / (method == "rs" ? 1 : 2);
+          const std::int64_t iterations = method == "rs + robot" ? 50 : 0;
+          const TrialOptions options{.options = {{"rs_samples", samples}, {"max_iterations", iterations}},
+                                     .row_hint = true,
+                                     .seed = settings.seed + std::uint64_t(run)};
           const SimulateOptions design{.design = Design::sensing,
                                        .dim_z = 5,
                                        .shuffle = shuffle,

@@ -18,10 +18,10 @@ std::string panel_name(bool over_dimension, double mean) {
 }
 
 /// Every method on one sample. RS, which most of them start from, runs once.
-Measurements try_all(Measurement place, const SimulateOptions& design, const FitOptions& options, bool paper) {
+Measurements try_all(Measurement place, const SimulateOptions& design, const TrialOptions& options, bool paper) {
   const Linear model(false);
   Sample sample = sample_of(design);
-  const Fit consensus = fit_named("rs", sample, model, options);
+  const Result consensus = fit_named("rs", sample, model, options);
   const double consensus_error = relative_error(*model.bound_to(sample.train), consensus.parameters, sample.test);
   sample.consensus = consensus.parameters;
   Measurements all;
@@ -36,10 +36,8 @@ Measurements try_all(Measurement place, const SimulateOptions& design, const Fit
 }
 
 Measurements measure(const Settings& settings) {
-  FitOptions options;
-  options.row_hint = true;
-  options.threads = 1;
-  options.rs_samples = settings.quick ? 5000 : 200000;
+  const std::int64_t samples = settings.quick ? 5000 : 200000;
+  const TrialOptions options{.options = {{"rs_samples", samples}}, .row_hint = true};
   const std::vector<double> dimensions =
       settings.quick ? std::vector<double>{5, 20} : std::vector<double>{2, 5, 10, 20, 30};
   const std::vector<double> ratios =

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "reproduce/experiment.hpp"
-#include "unshuffle/fitted/fit.hpp"
+#include "unshuffle/fitted/fitted.hpp"
 #include "unshuffle/tables/simulate.hpp"
 
 namespace unshuffle::app {
@@ -26,21 +26,28 @@ struct Sample {
 /// Transport cost of responses to features, whatever their links, over Σ(y - ȳ)².
 [[nodiscard]] double transport_error(const Problem& unlinked, const Model& model, const Vector& w);
 
-/// A method as experiments name it, on a sample: the options that its name stands for are set on top of `options`.
+/// What a trial gives to every method, as far as it reads it; one thread each, as trials run side by side.
+struct TrialOptions {
+  std::vector<std::pair<std::string, OptionValue>> options{};
+  bool row_hint = false;
+  std::uint64_t seed = 0;
+};
+
+/// A method as experiments name it, on a sample: the options that its name stands for are set on top of `trial`.
 ///   rs + robot     ROBOT from the consensus of RS
 ///   robot-paper    the same with the paper's step size, batches and number of steps
 /// am, em and hard-em start from RS too where rows are hinted, as in the paper. `oracle` is told the truth.
-[[nodiscard]] Fit fit_named(const std::string& method, const Sample& sample, const Model& model, FitOptions options);
+[[nodiscard]] Result fit_named(const std::string& method, const Sample& sample, const Model& model, TrialOptions trial);
 
 /// relative_error, as given, and seconds of a fit.
-[[nodiscard]] Measurements outcome_of(Measurement place, const Fit& made, double error);
+[[nodiscard]] Measurements outcome_of(Measurement place, const Result& made, double error);
 
 /// The fit of a method; nothing for one that cannot run on the sample.
-[[nodiscard]] std::optional<Fit> fit_where_possible(const std::string& method, const Sample& sample, const Model& model,
-                                                    const FitOptions& options);
+[[nodiscard]] std::optional<Result> fit_where_possible(const std::string& method, const Sample& sample,
+                                                       const Model& model, const TrialOptions& trial);
 
 /// outcome_of a method on the sample's test rows; nothing for one that cannot run.
 [[nodiscard]] Measurements try_method(const Measurement& place, const Sample& sample, const Model& model,
-                                      const FitOptions& options);
+                                      const TrialOptions& trial);
 
 }  // namespace unshuffle::app

@@ -12,8 +12,8 @@ struct Predictions {
   struct Interval {
     Matrix low, high;
   };
-  /// Holds 95 % of new responses whose noise has this standard deviation.
-  [[nodiscard]] Interval interval(double noise_sd) const;
+  /// Holds this share of new responses whose noise has this standard deviation.
+  [[nodiscard]] Interval interval(double noise_sd, double level = 0.95) const;
 };
 
 /// `covariance` is that of the parameters w.

@@ -3,7 +3,6 @@
 
 #include <vector>
 
-#include "unshuffle/fitted/fit.hpp"
 #include "unshuffle/objective/evaluator.hpp"
 
 namespace unshuffle {
@@ -32,9 +31,10 @@ enum class LinkRows {
 [[nodiscard]] Matching match(Evaluator& evaluator, const Problem& problem, const Model& model, const VectorRef& w,
                              LinkRows rows = LinkRows::kept);
 
-/// The same for a fit just made, at its parameters and its ε. Where it knows how probable links in the order given are,
-/// those that are more probable than not come first. `options` are those it was made with, `bound` the model
-/// bound to `problem`.
-[[nodiscard]] Matching match(const Fit& fit, const Problem& problem, const Model& bound, FitOptions options);
+/// The same where it is known how probable links in the order given are (NaN: a row has none): those that are more
+/// probable than not come first, the other rows are matched among themselves. `bound` is bound to `problem`, which is
+/// completed(); `plan` has ε in the unit of the cost.
+[[nodiscard]] Matching match_beside_order(const Problem& problem, const Model& bound, const VectorRef& w,
+                                          const EvaluatorOptions& plan, const Vector& link_probabilities);
 
 }  // namespace unshuffle

@@ -3,7 +3,8 @@
 
 #include <string>
 
-#include "unshuffle/fitted/fit.hpp"
+#include "unshuffle/model/model.hpp"
+#include "unshuffle/tables/problem.hpp"
 
 namespace unshuffle {
 
@@ -15,9 +16,7 @@ void require_estimable(const Problem& problem, const Model& bound);
 [[nodiscard]] double dense_bytes(const Problem& problem);
 [[nodiscard]] double free_memory_bytes();
 
-/// Throws SystemFailure saying what is needed when the plan would not fit into the memory that is free, or a process's
-/// share of it where a team can share it.
-void require_memory(const Problem& problem, const Model& bound, const FitOptions& options);
+/// Throws SystemFailure saying what is needed when so much is not free.
 void require_memory(double bytes, const std::string& what, const std::string& advice = "");
 
 }  // namespace unshuffle

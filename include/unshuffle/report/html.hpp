@@ -9,13 +9,13 @@
 
 namespace unshuffle {
 
-/// What a page is made of. `problem` and `options` are those of the fit, `bound` the model bound to the problem.
+/// What a page is made of. `bound` is the model bound to the problem, `plan` makes the plan at the answer.
 struct ReportInput {
-  const Fit& fit;
+  const Result& result;
   const FitContext& context;
   const Problem& problem;
   const Model& bound;
-  const FitOptions& options;
+  const EvaluatorOptions& plan;
   const Matching& matching;
   std::vector<KnownPair> truth{};  ///< The right links where they are known: match probabilities are held against them.
 };

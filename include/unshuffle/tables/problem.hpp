@@ -28,6 +28,13 @@ struct SoftKey {
   double agreement;                    ///< How often true partners have equal labels, above 0 and below 1.
 };
 
+/// What the order of the rows says of the links.
+enum class RowOrder {
+  unknown,          ///< Nobody said; tables of equal length may be in order.
+  probably_linked,  ///< Row i of D1 probably belongs to row i of D2.
+  unrelated,        ///< It says nothing.
+};
+
 /// D1 = (x, y) with n rows and D2 = z with m rows; n and m may differ. Only y and z are required.
 struct Problem {
   Matrix y{};  ///< n×o, the responses.
@@ -44,6 +51,8 @@ struct Problem {
   std::vector<PairWeight> prior{};   ///< Soft evidence pair by pair, no pair twice.
   std::vector<SoftKey> soft_keys{};  ///< Soft evidence by keys; all evidence multiplies.
 
+  RowOrder order = RowOrder::unknown;
+
   std::vector<std::string> y_names{};  ///< Column names; filled with y (or y1..), x1.., z1.. when left empty.
   std::vector<std::string> x_names{};
   std::vector<std::string> z_names{};
@@ -51,6 +60,7 @@ struct Problem {
   [[nodiscard]] Index responses() const { return y.rows(); }
   [[nodiscard]] Index features() const { return z.rows(); }
   [[nodiscard]] Index outputs() const { return y.cols(); }
+  [[nodiscard]] bool order_is_a_hint() const { return order == RowOrder::probably_linked; }
   [[nodiscard]] bool has_prior() const { return !prior.empty() || !soft_keys.empty(); }
 };
 

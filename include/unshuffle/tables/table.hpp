@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "unshuffle/core/files.hpp"
 #include "unshuffle/core/types.hpp"
 
 namespace unshuffle {
@@ -65,8 +66,5 @@ enum class KeepText { where_needed, always };
 
 /// The fewest digits that read back to the same double.
 void append_number(std::string& out, double value);
-
-/// A whole file as bytes; BadData when it cannot be opened, SystemFailure when reading fails.
-[[nodiscard]] std::string read_file(const std::string& path);
 
 }  // namespace unshuffle

@@ -1,0 +1,11 @@
+// Reading files.
+#pragma once
+
+#include <string>
+
+namespace unshuffle {
+
+/// A whole file as bytes; BadData when it cannot be opened, SystemFailure when reading fails.
+[[nodiscard]] std::string read_file(const std::string& path);
+
+}  // namespace unshuffle

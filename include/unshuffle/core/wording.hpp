@@ -1,0 +1,23 @@
+// Sentences that mention options, in the words of whoever reads them.
+//
+// The library does not know whether an option came from a command line, from Python or from C++. It marks the options
+// in its messages, and the front end puts them in its own terms: `--gw-epsilon`, `gw_epsilon`.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace unshuffle {
+
+enum class Dialect { cpp, command_line, python };
+
+/// Marks an option, or an option and its value, inside a message: "try {}", option("hint", "rows").
+[[nodiscard]] std::string option(std::string_view name, std::string_view value = "");
+
+/// The message with its options as that reader writes them.
+[[nodiscard]] std::string in_terms_of(Dialect dialect, std::string_view message);
+
+/// An option's flag on the command line.
+[[nodiscard]] std::string flag_of(std::string_view name);
+
+}  // namespace unshuffle

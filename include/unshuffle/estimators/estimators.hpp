@@ -1,0 +1,432 @@
+// The estimators, as values: what each of them does is in docs/methods, what it reads is declared here, once.
+//
+// To add an option: a field and its description in the struct. To add an estimator: a struct, its place in `Estimator`,
+// a row of traits in registry.cpp and a function estimate(const TheStruct&, const Input&).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "unshuffle/core/options.hpp"
+#include "unshuffle/objective/settings.hpp"
+#include "unshuffle/optimise/descent_options.hpp"
+#include "unshuffle/starts/start_options.hpp"
+
+namespace unshuffle {
+
+struct IterationLimit {
+  int max_iterations = 0;
+
+  template <class Self, class Visit>
+  static void describe(Self& self, Visit&& visit) {
+    visit(OptionText{"max_iterations", "Per start; 0 chooses.", not_negative}, self.max_iterations);
+  }
+};
+
+struct Noise {
+  double sd = 0;
+
+  template <class Self, class Visit>
+  static void describe(Self& self, Visit&& visit) {
+    visit(OptionText{"noise_sd", "Standard deviation of the noise when it is known; 0: estimated.", not_negative},
+          self.sd);
+  }
+};
+
+struct Bootstrap {
+  int samples = 0;
+
+  template <class Self, class Visit>
+  static void describe(Self& self, Visit&& visit) {
+    visit(OptionText{"bootstrap",
+                     "Standard errors from so many samples of the fitted model (adjusted: of the rows); 0: by formula.",
+                     {"0 or >= 2", [](double v) { return v == 0 || v >= 2; }}},
+          self.samples);
+  }
+};
+
+/// Looks at what is known of the links and chooses; says what and why.
+struct Auto {
+  Precision precision{};
+  StartOptions starts{};
+  IterationLimit limit{};
+  Noise noise{};
+  Bootstrap bootstrap{};
+
+  template <class Self, class Visit>
+  static void describe(Self& self, Visit&& visit) {
+    Precision::describe(self.precision, visit);
+    StartOptions::describe(self.starts, visit);
+    IterationLimit::describe(self.limit, visit);
+    Noise::describe(self.noise, visit);
+    Bootstrap::describe(self.bootstrap, visit);
+  }
+};
+
+/// Rows in order are linked rightly or not.
+struct Mixture {
+  Precision precision{};
+  IterationLimit limit{};
+  Noise noise{};
+  Bootstrap bootstrap{};
+
+  template <class Self, class Visit>
+  static void describe(Self& self, Visit&& visit) {
+    Precision::describe(self.precision, visit);
+    IterationLimit::describe(self.limit, visit);
+    Noise::describe(self.noise, visit);
+    Bootstrap::describe(self.bootstrap, visit);
+  }
+};
+
+/// Regression on rows in order, adjusted for the share that is linked wrongly.
+struct Adjusted {
+  Precision precision{};
+  Bootstrap bootstrap{};
+
+  template <class Self, class Visit>
+  static void describe(Self& self, Visit&& visit) {
+    Precision::describe(self.precision, visit);
+    Bootstrap::describe(self.bootstrap, visit);
+  }
+};
+
+/// Maximum likelihood over all links.
+struct Entropic {
+  Precision precision{};
+  StartOptions starts{};
+  Noise noise{};
+  Bootstrap bootstrap{};
+
+  template <class Self, class Visit>
+  static void describe(Self& self, Visit&& visit) {
+    Precision::describe(self.precision, visit);
+    StartOptions::describe(self.starts, visit);
+    Noise::describe(self.noise, visit);
+    Bootstrap::describe(self.bootstrap, visit);
+  }
+};
+
+struct PaperSettings {
+  bool paper = false;
+
+  template <class Self, class Visit>
+  static void describe(Self& self, Visit&& visit) {
+    visit(OptionText{"paper_settings",
+                     "Train as the paper does: momentum on mini-batches of 500 rows, rate 1e-4, 2000 steps (models "
+                     "that are not linear: 80 steps, smaller batches), epsilon 1e-4 of the largest cost."},
+          self.paper);
+  }
+};
+
+/// Descent on the transport cost by its exact gradient; every row has a partner.
+struct Robot {
+  Objective objective = Objective::transport;
+  Smoothing smoothing{};
+  Precision precision{};
+  StartOptions starts{};
+  IterationLimit limit{};
+  DescentOptions descent{};
+  PaperSettings paper{};
+
+  template <class Self, class Visit>
+  static void describe(Self& self, Visit&& visit) {
+    visit(OptionText{"objective", "Minimise the transport cost, or the entropic value."}, self.objective);
+    Smoothing::describe(self.smoothing, visit);
+    Precision::describe(self.precision, visit);
+    StartOptions::describe(self.starts, visit);
+    IterationLimit::describe(self.limit, visit);
+    DescentOptions::describe(self.descent, visit);
+    PaperSettings::describe(self.paper, visit);
+  }
+};
+
+/// The same where rows may stay without a partner.
+struct RobotRobust {
+  double unmatched = 0.2;
+  double rho1 = -1;
+  double rho2 = -1;
+  Robot robot{};
+
+  template <class Self, class Visit>
+  static void describe(Self& self, Visit&& visit) {
+    constexpr Constraint radius{">= 0 (or -1, to use unmatched)", [](double v) { return v >= 0 || v == -1; }};
+    visit(OptionText{"unmatched",
+                     "Share of the smaller table that may stay unmatched; of the larger, also its surplus rows.",
+                     proper_share},
+          self.unmatched);
+    visit(OptionText{"rho1",
+                     "Instead of unmatched: squared distance the row sums of the plan may have from the response "
+                     "weights (both sum to one); 0: none, every row is matched.",
+                     radius},
+          self.rho1);
+    visit(OptionText{"rho2", "Likewise for the features.", radius}, self.rho2);
+    Robot::describe(self.robot, visit);
+  }
+};
+
+/// As Robot, by the gradient of a fixed number of Sinkhorn iterations; for comparison.
+struct RobotUnrolled {
+  int unroll = 200;
+  Smoothing smoothing{};
+  Precision precision{};
+  StartOptions starts{};
+  IterationLimit limit{};
+  DescentOptions descent{};
+
+  template <class Self, class Visit>
+  static void describe(Self& self, Visit&& visit) {
+    visit(OptionText{"unroll", "Sinkhorn iterations differentiated through.", at_least_one}, self.unroll);
+    Smoothing::describe(self.smoothing, visit);
+    Precision::describe(self.precision, visit);
+    StartOptions::describe(self.starts, visit);
+    IterationLimit::describe(self.limit, visit);
+    DescentOptions::describe(self.descent, visit);
+  }
+};
+
+/// The plan at the answer of a method that links rows by itself.
+struct PlanAtAnswer {
+  Smoothing smoothing{};
+  Precision precision{};
+
+  template <class Self, class Visit>
+  static void describe(Self& self, Visit&& visit) {
+    Smoothing::describe(self.smoothing, visit);
+    Precision::describe(self.precision, visit);
+  }
+};
+
+/// Ordinary regression as if rows were linked in the order given.
+struct Ls {
+  PlanAtAnswer plan{};
+
+  template <class Self, class Visit>
+  static void describe(Self& self, Visit&& visit) {
+    PlanAtAnswer::describe(self.plan, visit);
+  }
+};
+
+/// Ordinary regression on known pairs.
+struct Oracle {
+  PlanAtAnswer plan{};
+
+  template <class Self, class Visit>
+  static void describe(Self& self, Visit&& visit) {
+    PlanAtAnswer::describe(self.plan, visit);
+  }
+};
+
+/// How alternating minimisation moves w once rows are matched.
+enum class MatchedStep {
+  exact,     ///< Least squares on the matched rows.
+  gradient,  ///< One gradient step with momentum, the paper's variant.
+};
+inline constexpr std::array matched_step_words{Word<MatchedStep>{"exact", MatchedStep::exact},
+                                               Word<MatchedStep>{"gradient", MatchedStep::gradient}};
+constexpr std::span<const Word<MatchedStep>> words_of(MatchedStep) { return matched_step_words; }
+
+/// Alternating minimisation: best matching, refit, again.
+struct Am {
+  MatchedStep matched_step = MatchedStep::exact;
+  StepOptions step{};
+  double gradient_tolerance = 1e-6;
+  StartOptions starts{};
+  IterationLimit limit{};
+  PaperSettings paper{};
+  PlanAtAnswer plan{};
+
+  template <class Self, class Visit>
+  static void describe(Self& self, Visit&& visit) {
+    visit(OptionText{"am_step", "Refit exactly after each matching, or one gradient step."}, self.matched_step);
+    const bool stepwise = self.matched_step == MatchedStep::gradient || self.paper.paper;
+    StepOptions::describe(self.step, visit, stepwise, stepwise, "am_step gradient");
+    visit(OptionText{"gradient_tolerance", "Where gradient steps end, relative to the gradient's natural scale.",
+                     positive},
+          self.gradient_tolerance);
+    StartOptions::describe(self.starts, visit);
+    IterationLimit::describe(self.limit, visit);
+    PaperSettings::describe(self.paper, visit);
+    PlanAtAnswer::describe(self.plan, visit);
+  }
+};
+
+/// Metropolis chains over matchings.
+struct Chains {
+  int count = 4;
+  double swaps = 20;
+
+  template <class Self, class Visit>
+  static void describe(Self& self, Visit&& visit) {
+    visit(OptionText{"em_chains", "Independent chains over matchings, per start.", at_least_one}, self.count);
+    visit(OptionText{"em_swaps", "Swaps proposed per row, chain and iteration; half are burn-in.", positive},
+          self.swaps);
+  }
+};
+
+/// Stochastic EM: refit on the average of sampled matchings.
+struct Em {
+  Chains chains{};
+  StartOptions starts{};
+  IterationLimit limit{};
+  PlanAtAnswer plan{};
+
+  template <class Self, class Visit>
+  static void describe(Self& self, Visit&& visit) {
+    Chains::describe(self.chains, visit);
+    StartOptions::describe(self.starts, visit);
+    IterationLimit::describe(self.limit, visit);
+    PlanAtAnswer::describe(self.plan, visit);
+  }
+};
+
+/// EM with the single best matching sampled.
+struct HardEm {
+  Em em{};
+
+  template <class Self, class Visit>
+  static void describe(Self& self, Visit&& visit) {
+    Em::describe(self.em, visit);
+  }
+};
+
+/// Robust regression on rows in the order given, then outliers are matched anew.
+struct Rr {
+  double threshold = 1.345;
+  PlanAtAnswer plan{};
+
+  template <class Self, class Visit>
+  static void describe(Self& self, Visit&& visit) {
+    visit(OptionText{"rr_threshold", "Residuals beyond so many noise standard deviations count as wrong links.",
+                     positive},
+          self.threshold);
+    PlanAtAnswer::describe(self.plan, visit);
+  }
+};
+
+/// Random sample consensus over small sets of rows.
+struct Rs {
+  Index samples = 200000;
+  double threshold = 1e-2;
+  PlanAtAnswer plan{};
+
+  template <class Self, class Visit>
+  static void describe(Self& self, Visit&& visit) {
+    visit(OptionText{"rs_samples", "Hypotheses tried.", at_least_one}, self.samples);
+    visit(OptionText{"rs_threshold", "Largest residual of a row that agrees, in standard deviations of the response.",
+                     positive},
+          self.threshold);
+    PlanAtAnswer::describe(self.plan, visit);
+  }
+};
+
+/// Rows matched anew by a regression on rows in order, then regression.
+struct OneStep {
+  PlanAtAnswer plan{};
+
+  template <class Self, class Visit>
+  static void describe(Self& self, Visit&& visit) {
+    PlanAtAnswer::describe(self.plan, visit);
+  }
+};
+
+/// Links from sliced Gromov-Wasserstein alignment, then regression.
+struct SlicedGw {
+  int slices = 200;
+  PlanAtAnswer plan{};
+
+  template <class Self, class Visit>
+  static void describe(Self& self, Visit&& visit) {
+    visit(OptionText{"gw_slices", "Directions tried.", at_least_one}, self.slices);
+    PlanAtAnswer::describe(self.plan, visit);
+  }
+};
+
+/// Links from entropic Gromov-Wasserstein alignment, then regression.
+struct SinkhornGw {
+  double epsilon = alignment_epsilon;
+  PlanAtAnswer plan{};
+
+  template <class Self, class Visit>
+  static void describe(Self& self, Visit&& visit) {
+    visit(OptionText{"gw_epsilon", "Smoothing of the alignment, relative to the largest linearised cost.", positive},
+          self.epsilon);
+    PlanAtAnswer::describe(self.plan, visit);
+  }
+};
+
+/// In the order they are listed to users.
+using Estimator = std::variant<Auto, Mixture, Adjusted, Entropic, Robot, RobotRobust, RobotUnrolled, Ls, Oracle, Am, Em,
+                               HardEm, Rr, Rs, OneStep, SlicedGw, SinkhornGw>;
+
+/// Whether `unshuffle compare` tries it without being asked.
+enum class Compared {
+  always,
+  with_known_pairs,  ///< It can do nothing without.
+  on_small_tables,   ///< On others it takes longer than all the rest together.
+  on_request,
+};
+
+/// What kind of estimator it is. Whoever wants to know asks here, not for the estimator.
+struct EstimatorTraits {
+  std::string_view name;  ///< As typed: "robot-robust".
+  std::string_view help;  ///< One line.
+  bool dense = false;     ///< Holds matrices of responses × features whatever the model.
+  bool prior = false;     ///< Reads prior weights of pairs and soft keys.
+  bool traced = false;    ///< Keeps a trace of its iterations.
+  bool likelihood = false;     ///< Its links have a likelihood: they are one to one, and ε is that of the noise.
+  bool tells_links = false;    ///< May tell how likely each row is linked in the order given.
+  bool in_pieces = false;      ///< Fits tables that are larger than memory.
+  bool shares_plan = false;    ///< Processes can share one plan between them.
+  Compared compared = Compared::always;
+};
+
+[[nodiscard]] const EstimatorTraits& traits_of(const Estimator& estimator);
+[[nodiscard]] std::string_view name_of(const Estimator& estimator);
+
+/// By the name users type, with its defaults.
+[[nodiscard]] std::optional<Estimator> estimator_named(std::string_view name);
+
+struct EstimatorEntry {
+  EstimatorTraits traits;
+  std::vector<OptionInfo> options;
+};
+
+/// All of them, in the order they are listed to users.
+[[nodiscard]] const std::vector<EstimatorEntry>& all_estimators();
+
+/// Names of the estimators that have this trait, by comma.
+[[nodiscard]] std::string estimators_with(bool EstimatorTraits::*trait);
+
+/// Sets one option by name. Throws InvalidInput when the estimator does not read it, naming those that do, or when the
+/// value will not do.
+void set_option(Estimator& estimator, std::string_view name, const OptionValue& value);
+
+/// Throws InvalidInput naming the option, its value and the broken constraint; also for options among `given` that have
+/// no meaning beside the others.
+void validate(const Estimator& estimator, const std::vector<std::string>& given = {});
+
+/// What those options are that several of them have; defaults where one does not read them.
+[[nodiscard]] Precision precision_of(const Estimator& estimator);
+[[nodiscard]] int bootstrap_of(const Estimator& estimator);
+[[nodiscard]] double noise_sd_of(const Estimator& estimator);
+
+/// Every option by name with its value.
+[[nodiscard]] std::vector<std::pair<std::string, OptionValue>> option_values(const Estimator& estimator);
+
+/// The name and every option with its value, for keys and digests.
+[[nodiscard]] std::string all_as_text(const Estimator& estimator);
+
+/// What the plan at the answer is made with: ε (which estimators with a likelihood replace by that of the noise),
+/// precision, and how exactly sums have to be kept in tables of that many rows.
+[[nodiscard]] EvaluatorOptions plan_options(const Estimator& estimator, double responses, double features);
+
+/// The paper's training: momentum at 1e-4 on mini-batches, ε = 1e-4 of the largest cost, 2000 steps on batches of 500
+/// for models linear in w, else 80 steps on batches that grow with n. What paper_settings stands for.
+[[nodiscard]] Robot with_paper_settings(Robot robot, Index rows, bool linear_in_parameters);
+[[nodiscard]] Am with_paper_settings(Am am, Index rows, bool linear_in_parameters);
+
+}  // namespace unshuffle

@@ -1,0 +1,67 @@
+// How a descent moves, as far as users choose it.
+#pragma once
+
+#include <array>
+
+#include "unshuffle/core/options.hpp"
+
+namespace unshuffle {
+
+enum class Optimizer {
+  automatic,     ///< trust_region on the sorted backend from starts that know how near they are, else lbfgs.
+  trust_region,  ///< Newton steps in a trust region; needs the sorted backend.
+  lbfgs,         ///< Limited-memory quasi-Newton with a strong-Wolfe line search.
+  momentum,      ///< Gradient descent with momentum at a fixed step, the paper's.
+  adam,          ///< Mini-batches of rows drawn anew every step.
+};
+inline constexpr std::array optimizer_words{
+    Word<Optimizer>{"auto", Optimizer::automatic}, Word<Optimizer>{"trust-region", Optimizer::trust_region},
+    Word<Optimizer>{"lbfgs", Optimizer::lbfgs}, Word<Optimizer>{"momentum", Optimizer::momentum},
+    Word<Optimizer>{"adam", Optimizer::adam}};
+constexpr std::span<const Word<Optimizer>> words_of(Optimizer) { return optimizer_words; }
+
+/// Steps of fixed size, whole tables or mini-batches.
+struct StepOptions {
+  double learning_rate = 1e-4;
+  double momentum = 0.9;
+  Index batch = 0;
+
+  /// `stepwise` and `with_momentum` say whether they are read, `when` with what.
+  template <class Self, class Visit>
+  static void describe(Self& self, Visit&& visit, bool stepwise, bool with_momentum, const char* when) {
+    visit(OptionText{"learning_rate", "Step of momentum and adam.", positive, stepwise, when}, self.learning_rate);
+    visit(OptionText{"momentum", "Of the momentum optimiser.", share_or_zero, with_momentum, when}, self.momentum);
+    visit(OptionText{"batch", "Rows per mini-batch of momentum and adam; 0: all.", not_negative, stepwise, when},
+          self.batch);
+  }
+};
+
+struct DescentOptions {
+  Optimizer optimizer = Optimizer::automatic;
+  StepOptions step{};
+  double gradient_tolerance = 1e-6;
+  double start_confidence = 0.95;
+  double epsilon_start = 0;
+
+  template <class Self, class Visit>
+  static void describe(Self& self, Visit&& visit) {
+    visit(OptionText{"optimizer", "How the robot methods minimise their objective."}, self.optimizer);
+    const bool momentum = self.optimizer == Optimizer::momentum;
+    StepOptions::describe(self.step, visit, momentum || self.optimizer == Optimizer::adam, momentum,
+                          "the optimizer momentum (learning_rate and batch also with adam)");
+    visit(OptionText{"gradient_tolerance",
+                     "A descent ends when the gradient falls below this, relative to its natural scale.", positive},
+          self.gradient_tolerance);
+    visit(OptionText{"start_confidence",
+                     "A RANSAC start knows its own uncertainty; the descent stays within this confidence region of it. "
+                     "0: free descent.",
+                     share_or_zero},
+          self.start_confidence);
+    visit(OptionText{"epsilon_start",
+                     "Begin with this larger ε, meant as epsilon or epsilon_abs is, and go down; 0: begin with ε.",
+                     not_negative},
+          self.epsilon_start);
+  }
+};
+
+}  // namespace unshuffle

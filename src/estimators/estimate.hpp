@@ -1,0 +1,61 @@
+// What every estimator is given and what it gives back.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/checkpoint.hpp"
+#include "unshuffle/estimators/estimators.hpp"
+#include "unshuffle/estimators/result.hpp"
+#include "unshuffle/model/model.hpp"
+#include "unshuffle/tables/problem.hpp"
+
+namespace unshuffle {
+
+struct Input {
+  const Problem& problem;  ///< completed().
+  const Model& bound;      ///< Bound to it.
+  const Run& run;
+};
+
+struct Estimate {
+  std::vector<Candidate> candidates;  ///< At least one, best first: the first is the answer.
+  std::string objective_name = "squared residuals";
+  int evaluations = 0;
+  bool stopped = false;  ///< Progress said so.
+  std::vector<TracePoint> trace;
+  double noise_sd = 0;  ///< 0: the method does not know.
+  Matrix covariance{};  ///< Of the parameters; empty: the method has none, and the note says why.
+  Matrix margins{};     ///< As in Result.
+  std::string std_error_note = "not estimated: ordinary ones would ignore that the links are unknown";
+  Identifiability identifiable{};
+  std::string choice{};               ///< As in Result.
+  std::optional<Estimator> chosen{};  ///< What `auto` chose; empty: what was asked for.
+  Vector link_probabilities{};        ///< As in Result.
+  bool errors_are_too_small = false;  ///< The covariance compares estimates but is not to be shown.
+  bool contradicted = false;  ///< mixture: regression on all rows says otherwise, so that its likelihood does not hold.
+  bool solves_transport = false;  ///< Its objective is the transport problem's, so the fit converged only if that did.
+  double epsilon = 0;             ///< In the unit of the cost; 0: the options' value at the answer.
+  double largest_cost = 0;        ///< What ε was relative to; 0: the largest cost at the answer.
+};
+
+Estimate estimate(const Auto& options, const Input& input);
+Estimate estimate(const Mixture& options, const Input& input);
+Estimate estimate(const Adjusted& options, const Input& input);
+Estimate estimate(const Entropic& options, const Input& input);
+Estimate estimate(const Robot& options, const Input& input);
+Estimate estimate(const RobotRobust& options, const Input& input);
+Estimate estimate(const RobotUnrolled& options, const Input& input);
+Estimate estimate(const Ls& options, const Input& input);
+Estimate estimate(const Oracle& options, const Input& input);
+Estimate estimate(const Am& options, const Input& input);
+Estimate estimate(const Em& options, const Input& input);
+Estimate estimate(const HardEm& options, const Input& input);
+Estimate estimate(const Rr& options, const Input& input);
+Estimate estimate(const Rs& options, const Input& input);
+Estimate estimate(const OneStep& options, const Input& input);
+Estimate estimate(const SlicedGw& options, const Input& input);
+Estimate estimate(const SinkhornGw& options, const Input& input);
+
+}  // namespace unshuffle

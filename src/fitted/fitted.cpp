@@ -1,0 +1,103 @@
+#include "unshuffle/fitted/fitted.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "unshuffle/core/error.hpp"
+#include "unshuffle/core/files.hpp"
+#include "unshuffle/core/output_file.hpp"
+#include "unshuffle/model/registry.hpp"
+#include "unshuffle/report/html.hpp"
+
+namespace unshuffle {
+
+Fitted::Fitted(Result result, FitContext context, std::shared_ptr<const Model> bound,
+               std::shared_ptr<const Problem> problem)
+    : result_(std::move(result)),
+      context_(std::move(context)),
+      bound_(std::move(bound)),
+      problem_(std::move(problem)) {}
+
+Fitted Fitted::from_json(const std::string& text, const std::string& source) {
+  SavedFit saved = fit_from_json(text, source);
+  const FitContext& context = saved.context;
+  std::shared_ptr<const Model> bound;
+  try {
+    bound = restore_model(context.model, context.intercept, *context.columns.x, *context.columns.z,
+                          context.columns.response, context.model_state);
+  } catch (const Error& error) {
+    throw BadData(fmt::format("{}: {}", source, error.what()));
+  }
+  Result result;
+  result.names = bound->parameter_names();
+  result.parameters = in_order(saved.parameters, result.names, source);
+  result.covariance = in_order(saved.covariance, result.names, source);
+  result.noise_sd = saved.noise_sd;
+  result.objective.kind = saved.objective;
+  result.plan.epsilon = saved.epsilon;
+  return {std::move(result), std::move(saved.context), std::move(bound)};
+}
+
+Fitted Fitted::load(const std::string& path) { return from_json(read_file(path), path); }
+
+void Fitted::save(const std::string& path) const { write_whole_file(path, to_json()); }
+
+std::vector<Coefficient> Fitted::coefficients(double level) const {
+  const Vector errors = result_.std_errors();
+  const Matrix ends = intervals(level);
+  std::vector<Coefficient> made;
+  for (Index k = 0; k < result_.parameters.size(); ++k) {
+    made.push_back({result_.names[std::size_t(k)], result_.parameters(k), k < errors.size() ? errors(k) : std::nan(""),
+                    ends(k, 0), ends(k, 1)});
+  }
+  return made;
+}
+
+Matrix Fitted::predict(const MatrixRef& x, const MatrixRef& z) const {
+  return predict_linked(*bound_, x, z, result_.parameters);
+}
+
+Predictions Fitted::predict_with_errors(const MatrixRef& x, const MatrixRef& z) const {
+  if (result_.covariance.size() == 0)
+    throw InvalidInput("the fit has no standard errors, so its predictions have no intervals; its summary says why");
+  return unshuffle::predict_with_errors(*bound_, x, z, result_.parameters, result_.covariance);
+}
+
+EvaluatorOptions Fitted::plan_options(const Problem& problem) const {
+  EvaluatorOptions plan =
+      unshuffle::plan_options(context_.chosen, double(problem.responses()), double(problem.features()));
+  plan.epsilon = {.value = result_.plan.epsilon, .relative = false};
+  plan.objective = result_.objective.kind;
+  return plan;
+}
+
+Matching Fitted::match(LinkRows rows) const {
+  if (!problem_) throw InvalidInput("the rows that were fitted are not at hand; give the tables to match");
+  if (result_.link_probabilities.size() == 0) return match(*problem_, rows);
+  return match_beside_order(*problem_, *bound_, result_.parameters, plan_options(*problem_),
+                            result_.link_probabilities);
+}
+
+Matching Fitted::match(const Problem& problem, LinkRows rows) const {
+  const Problem whole = completed(problem);
+  Evaluator evaluator(whole, *bound_, plan_options(whole));
+  return unshuffle::match(evaluator, whole, *bound_, result_.parameters, rows);
+}
+
+std::string Fitted::summary() const { return summary_of(result_, context_); }
+
+std::string Fitted::to_json() const { return unshuffle::to_json(result_, context_); }
+
+std::string Fitted::report(std::vector<KnownPair> truth) const {
+  const Matching matching = match();
+  const EvaluatorOptions plan = plan_options(*problem_);
+  return html_report({result_, context_, *problem_, *bound_, plan, matching, std::move(truth)});
+}
+
+void Fitted::remember_columns(ColumnChoice columns, bool one_table) {
+  context_.columns = std::move(columns);
+  context_.one_table = one_table;
+}
+
+}  // namespace unshuffle
