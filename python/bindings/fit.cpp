@@ -3,19 +3,16 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include "arrays.hpp"
 #include "bindings.hpp"
-#include "options.hpp"
 #include "unshuffle/core/error.hpp"
-#include "unshuffle/fitted/predict.hpp"
-#include "unshuffle/links/match.hpp"
+#include "unshuffle/fitted/fitted.hpp"
 #include "unshuffle/model/registry.hpp"
-#include "unshuffle/objective/feasible.hpp"
-#include "unshuffle/report/html.hpp"
-#include "unshuffle/report/saved.hpp"
 
 namespace unshuffle::python {
 
@@ -54,15 +51,6 @@ class Progress {
   bool stopped_ = false;
 };
 
-/// A fit with all that is needed to use it.
-struct Fitted {
-  Problem problem;
-  std::unique_ptr<Model> bound;
-  FitOptions options;
-  FitContext context;
-  Fit fit;
-};
-
 Problem make_problem(const MatrixIn& y, const MatrixIn& x, const MatrixIn& z, std::vector<std::string> y_names,
                      std::vector<std::string> x_names, std::vector<std::string> z_names, const Vector& response_weights,
                      const Vector& feature_weights, std::vector<Index> response_groups,
@@ -80,26 +68,80 @@ Problem make_problem(const MatrixIn& y, const MatrixIn& x, const MatrixIn& z, st
   return completed(std::move(problem));
 }
 
-Fitted fit_problem(Problem problem, const std::string& model_name, bool intercept, bool one_table, FitOptions options,
-                   nb::object callback) {
+RowOrder to_order(const std::string& hint) {
+  if (hint == "rows") return RowOrder::probably_linked;
+  return hint == "none" ? RowOrder::unrelated : RowOrder::unknown;
+}
+
+/// What an estimator is called and every option that it is given.
+struct MethodChoice {
+  std::string name;
+  std::vector<std::pair<std::string, OptionValue>> options;
+};
+
+Estimator to_estimator(const MethodChoice& choice) {
+  std::optional<Estimator> estimator = estimator_named(choice.name);
+  if (!estimator) {
+    std::vector<std::string_view> names;
+    for (const EstimatorEntry& entry : all_estimators()) names.push_back(entry.traits.name);
+    throw InvalidInput(fmt::format("method = {} must be one of {}", choice.name, fmt::join(names, ", ")));
+  }
+  std::vector<std::string> given;
+  for (const auto& [name, value] : choice.options) {
+    set_option(*estimator, name, value);
+    given.push_back(name);
+  }
+  validate(*estimator, given);
+  return *estimator;
+}
+
+struct ModelChoice {
+  std::string name;
+  bool intercept;
+};
+
+Fitted fit_problem(Problem problem, const ModelChoice& model_choice, const MethodChoice& method,
+                   const std::pair<std::uint64_t, int>& seed_and_threads, bool one_table, nb::object callback) {
   Progress progress(std::move(callback));
-  Fitted fitted;
+  std::optional<Fitted> fitted;
   {
     const nb::gil_scoped_release unlocked;
-    const auto model = make_model(model_name, intercept);
-    fitted.problem = std::move(problem);
-    fitted.bound = model->bound_to(fitted.problem);
-    require_estimable(fitted.problem, *fitted.bound);
-    require_memory(fitted.problem, *fitted.bound, options);
-    fitted.options = options;
-    options.progress = [&](double done, double total) { return progress(done, total); };
-    fitted.context =
-        context_of({.response = fitted.problem.y_names, .x = fitted.problem.x_names, .z = fitted.problem.z_names},
-                   one_table, *fitted.bound, intercept, options);
-    fitted.fit = fit(fitted.problem, *model, options);
+    const Estimator estimator = to_estimator(method);
+    const auto model = make_model(model_choice.name, model_choice.intercept);
+    require_feasible(problem, *model->bound_to(problem), estimator);
+    Execution execution{.seed = seed_and_threads.first,
+                        .threads = seed_and_threads.second,
+                        .progress = [&](double done, double total) { return progress(done, total); },
+                        .dialect = Dialect::python};
+    fitted = fit(std::move(problem), *model, estimator, execution);
+    fitted->remember_columns(fitted->context().columns, one_table);
   }
   progress.rethrow();
-  return fitted;
+  return std::move(*fitted);
+}
+
+/// Every estimator with its options, as the declaration has them.
+nb::list estimators() {
+  nb::list all;
+  for (const EstimatorEntry& entry : all_estimators()) {
+    nb::list options;
+    for (const OptionInfo& info : entry.options) {
+      nb::dict option;
+      option["name"] = info.name;
+      option["help"] = info.help;
+      option["kind"] = info.kind;
+      option["constraint"] = info.constraint;
+      option["words"] = info.words;
+      option["default"] = info.standard;
+      options.append(option);
+    }
+    nb::dict one;
+    one["name"] = std::string(entry.traits.name);
+    one["help"] = std::string(entry.traits.help);
+    one["options"] = options;
+    all.append(one);
+  }
+  return all;
 }
 
 /// One row per pair: response row, feature row, probability; and the rows that stayed without a partner.
@@ -107,7 +149,7 @@ nb::tuple match_rows(const Fitted& fitted) {
   Matching matching;
   {
     const nb::gil_scoped_release unlocked;
-    matching = match(fitted.fit, fitted.problem, *fitted.bound, fitted.options);
+    matching = fitted.match();
   }
   ArrayOut pairs = new_array({matching.pairs.size(), 3});
   double* at = pairs.data();
@@ -121,18 +163,16 @@ nb::tuple match_rows(const Fitted& fitted) {
 
 std::string report(const Fitted& fitted, const Pairs& truth) {
   const nb::gil_scoped_release unlocked;
-  const Matching matching = match(fitted.fit, fitted.problem, *fitted.bound, fitted.options);
   std::vector<KnownPair> known;
   for (const auto& [response, feature] : truth) known.push_back({response, feature});
-  return html_report(
-      {fitted.fit, fitted.context, fitted.problem, *fitted.bound, fitted.options, matching, std::move(known)});
+  return fitted.report(std::move(known));
 }
 
 /// One row per outer iteration: start, iteration, epsilon, objective, gradient norm, marginal error, inner iterations.
 ArrayOut trace_of(const Fitted& fitted) {
-  ArrayOut out = new_array({fitted.fit.trace.size(), 7});
+  ArrayOut out = new_array({fitted.result().course.trace.size(), 7});
   double* at = out.data();
-  for (const TracePoint& point : fitted.fit.trace) {
+  for (const TracePoint& point : fitted.result().course.trace) {
     for (const double value : {double(point.start), double(point.iteration), point.epsilon, point.objective,
                                point.gradient_norm, point.marginal_error, double(point.inner_iterations)}) {
       *at++ = value;
@@ -141,36 +181,30 @@ ArrayOut trace_of(const Fitted& fitted) {
   return out;
 }
 
-ArrayOut predict(const std::string& json, const MatrixIn& x, const MatrixIn& z) {
-  const LoadedFit loaded = load_fit(json, "fit");
+ArrayOut predict(const Fitted& fitted, const MatrixIn& x, const MatrixIn& z) {
   Matrix predictions;
   {
     const nb::gil_scoped_release unlocked;
-    predictions = predict_linked(*loaded.model, x, z, loaded.parameters);
+    predictions = fitted.predict(x, z);
   }
   return moved(std::move(predictions));
 }
 
 /// Predictions, their standard errors, and the ends of the intervals of new responses.
-std::tuple<ArrayOut, ArrayOut, ArrayOut, ArrayOut> predict_with_intervals(const std::string& json, const MatrixIn& x,
-                                                                          const MatrixIn& z) {
-  const LoadedFit loaded = load_fit(json, "fit");
-  if (loaded.covariance.size() == 0) throw InvalidInput("the fit has no standard errors; summary() says why");
+std::tuple<ArrayOut, ArrayOut, ArrayOut, ArrayOut> predict_with_intervals(const Fitted& fitted, const MatrixIn& x,
+                                                                          const MatrixIn& z, double level) {
   Predictions predictions;
   Predictions::Interval interval;
   {
     const nb::gil_scoped_release unlocked;
-    predictions = predict_with_errors(*loaded.model, x, z, loaded.parameters, loaded.covariance);
-    interval = predictions.interval(loaded.saved.noise_sd);
+    predictions = fitted.predict_with_errors(x, z);
+    interval = predictions.interval(fitted.result().noise_sd, level);
   }
   return {moved(std::move(predictions.values)), moved(std::move(predictions.std_errors)),
           moved(std::move(interval.low)), moved(std::move(interval.high))};
 }
 
-}  // namespace
-
-void bind_fit(nb::module_& module) {
-  bind_options(module);
+void bind_problem(nb::module_& module) {
   nb::class_<Problem>(module, "Problem", "Two tables whose row links are lost.")
       .def(
           "__init__",
@@ -187,24 +221,54 @@ void bind_fit(nb::module_& module) {
           nb::arg("feature_groups"), nb::arg("known"), nb::arg("prior"))
       .def_ro("x_names", &Problem::x_names)
       .def_ro("z_names", &Problem::z_names)
+      .def_prop_rw(
+          "hint",
+          [](const Problem& p) {
+            return p.order == RowOrder::unrelated ? "none" : p.order_is_a_hint() ? "rows" : "auto";
+          },
+          [](Problem& p, const std::string& hint) { p.order = to_order(hint); })
       .def_ro("y_names", &Problem::y_names);
+}
+
+void bind_fitted(nb::module_& module) {
   nb::class_<Fitted>(module, "Fitted", "A fit with all that is needed to use it.")
-      .def_prop_ro("converged", [](const Fitted& f) { return f.fit.status == Fit::Status::converged; })
-      .def_prop_ro("message", [](const Fitted& f) { return f.fit.message; })
-      .def_prop_ro("names", [](const Fitted& f) { return f.fit.names; })
+      .def_static(
+          "from_json", [](const std::string& text) { return Fitted::from_json(text, "fit"); }, nb::arg("text"))
+      .def_prop_ro("converged", [](const Fitted& f) { return f.result().status == Status::converged; })
+      .def_prop_ro("message", [](const Fitted& f) { return f.result().message; })
+      .def_prop_ro("names", [](const Fitted& f) { return f.result().names; })
       .def_prop_ro(
-          "parameters", [](const Fitted& f) { return f.fit.parameters; }, nb::rv_policy::move)
+          "parameters", [](const Fitted& f) { return f.parameters(); }, nb::rv_policy::move)
       .def_prop_ro(
-          "std_errors", [](const Fitted& f) { return f.fit.std_errors(); }, nb::rv_policy::move)
+          "std_errors", [](const Fitted& f) { return f.result().std_errors(); }, nb::rv_policy::move)
       .def_prop_ro("trace", trace_of, nb::rv_policy::move)
-      .def("summary", [](const Fitted& f) { return f.fit.summary(); })
-      .def("to_json", [](const Fitted& f) { return to_json(f.fit, f.context); })
+      .def(
+          "intervals", [](const Fitted& f, double level) { return f.intervals(level); }, nb::arg("level") = 0.95,
+          nb::rv_policy::move)
+      .def("summary", &Fitted::summary)
+      .def("to_json", &Fitted::to_json)
       .def("match", match_rows)
+      .def("predict", predict, nb::arg("x"), nb::arg("z"))
+      .def("predict_with_intervals", predict_with_intervals, nb::arg("x"), nb::arg("z"), nb::arg("level") = 0.95)
       .def("report", report, nb::arg("truth"), "One HTML page.");
-  module.def("fit", fit_problem, nb::arg("problem"), nb::kw_only(), nb::arg("model"), nb::arg("intercept"),
-             nb::arg("one_table"), nb::arg("options"), nb::arg("progress") = nb::none());
-  module.def("predict", predict, nb::arg("json"), nb::arg("x"), nb::arg("z"));
-  module.def("predict_with_intervals", predict_with_intervals, nb::arg("json"), nb::arg("x"), nb::arg("z"));
+}
+
+}  // namespace
+
+void bind_fit(nb::module_& module) {
+  bind_problem(module);
+  bind_fitted(module);
+  module.def("estimators", estimators);
+  module.def(
+      "fit",
+      [](const Problem& problem, const std::string& model, bool intercept, const std::string& method,
+         const std::vector<std::pair<std::string, OptionValue>>& options,
+         const std::pair<std::uint64_t, int>& seed_and_threads, bool one_table, nb::object progress) {
+        return fit_problem(problem, {model, intercept}, {method, options}, seed_and_threads, one_table,
+                           std::move(progress));
+      },
+      nb::arg("problem"), nb::kw_only(), nb::arg("model"), nb::arg("intercept"), nb::arg("method"), nb::arg("options"),
+      nb::arg("seed_and_threads"), nb::arg("one_table"), nb::arg("progress") = nb::none());
   module.def("is_intercept", is_intercept, nb::arg("name"));
 }
 

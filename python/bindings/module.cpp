@@ -1,5 +1,6 @@
 #include "bindings.hpp"
 #include "unshuffle/core/error.hpp"
+#include "unshuffle/core/wording.hpp"
 #include "unshuffle/version.hpp"
 
 namespace nb = nanobind;
@@ -7,14 +8,18 @@ using namespace unshuffle::python;
 
 namespace {
 
+std::string in_python(const unshuffle::Error& error) {
+  return unshuffle::in_terms_of(unshuffle::Dialect::python, error.what());
+}
+
 /// What the command line says, as the exception a Python user expects.
 void translate(const std::exception_ptr& thrown, void*) {
   try {
     std::rethrow_exception(thrown);
   } catch (const unshuffle::SystemFailure& error) {
-    PyErr_SetString(PyExc_OSError, error.what());
+    PyErr_SetString(PyExc_OSError, in_python(error).c_str());
   } catch (const unshuffle::Error& error) {
-    PyErr_SetString(PyExc_ValueError, error.what());
+    PyErr_SetString(PyExc_ValueError, in_python(error).c_str());
   }
 }
 

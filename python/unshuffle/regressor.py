@@ -13,11 +13,20 @@ from sklearn.utils.validation import check_is_fitted
 from . import _core
 from ._progress import reporting
 from ._tables import codes_of, column_names, matrix_of, validated, validated_pair
+from ._options import declared, given, takes_options
 from ._warnings import ConvergenceWarning
 
 _pair = np.dtype([("response_row", np.int64), ("feature_row", np.int64), ("probability", np.float64)])
 
 
+_options = declared(_core.estimators())
+_own = {
+    "method": "auto", "model": "linear", "fit_intercept": True, "hint": "auto", "seed": 0, "threads": 0,
+    "progress": None,
+}
+
+
+@takes_options(_own, _options)
 class ShuffledRegressor(RegressorMixin, BaseEstimator):
     """Fits a regression and the row links together.
 
@@ -31,65 +40,26 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
     fit_intercept : whether the model has an intercept (never with "sine").
     hint : "rows" when row i of one table probably belongs to row i of the other, "none" when the order means nothing;
         "auto": rows for ``fit``, nothing known for ``fit_tables``.
-    epsilon : smoothing of the matching, relative to the largest cost; None chooses.
-    epsilon_abs : the same in the unit of the cost, the squared response.
-    objective : "transport" or "entropic", for the robot methods.
-    start : "auto", "ls", "ransac", "group-means", "random", or the parameters to start from.
-    starts : how many starts; 0 chooses.
-    max_iterations : per start; 0 chooses.
-    bootstrap : standard errors from so many samples of the fitted model; 0: from the likelihood's curvature.
     seed : of everything random.
     threads : 0 for all; the answer does not depend on it.
     progress : a function of (done, total), which stops the fit by returning False; True for a bar (needs tqdm).
-    options : any other option of the C++ ``FitOptions`` by name, e.g. ``{"em_chains": 8}``.
+
+    Options of single methods; one that the method does not read is refused:
+
+    {options}
 
     Attributes
     ----------
     coef_, intercept_ : of the model's columns, one row per output when there are several.
     coef_names_ : what they belong to: the columns of data frames, else x1, ..., z1, ...
     coefficients_, std_errors_ : by name; a standard error is None when the method has none.
-    intervals_ : by name, both ends of the 95 % interval.
+    intervals_ : by name, both ends of the 95 % interval; ``intervals(level)`` for another.
     result_ : everything ``unshuffle fit --json`` says.
     pairs_ : one-to-one links with their probabilities, as an array with the fields response_row, feature_row and
         probability; rows without a partner are in unmatched_responses_ and unmatched_features_.
     trace_ : one row per outer iteration: start, iteration, epsilon, objective, gradient norm, marginal error, inner
         iterations.
     """
-
-    def __init__(
-        self,
-        method="auto",
-        *,
-        model="linear",
-        fit_intercept=True,
-        hint="auto",
-        epsilon=None,
-        epsilon_abs=None,
-        objective="transport",
-        start="auto",
-        starts=0,
-        max_iterations=0,
-        bootstrap=0,
-        seed=0,
-        threads=0,
-        progress=None,
-        options=None,
-    ):
-        self.method = method
-        self.model = model
-        self.fit_intercept = fit_intercept
-        self.hint = hint
-        self.epsilon = epsilon
-        self.epsilon_abs = epsilon_abs
-        self.objective = objective
-        self.start = start
-        self.starts = starts
-        self.max_iterations = max_iterations
-        self.bootstrap = bootstrap
-        self.seed = seed
-        self.threads = threads
-        self.progress = progress
-        self.options = options
 
     def fit(self, X, y):
         """One table: row i of X probably belongs to y[i], but some or all of y may be shuffled."""
@@ -123,18 +93,23 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
         With return_std also the standard errors of the predictions, which the noise of a new response comes on top of.
         """
         if not return_std:
-            return self._predicted(X, lambda *rows: (_core.predict(*rows),))[0]
-        return self._predicted(X, _core.predict_with_intervals)[:2]
+            return self._predicted(X, lambda x, z: (self._fitted.predict(x, z),))[0]
+        return self._predicted(X, lambda x, z: self._fitted.predict_with_intervals(x, z))[:2]
 
-    def predict_interval(self, X):
-        """Both ends of the intervals that hold 95 % of new responses at these rows."""
-        return self._predicted(X, _core.predict_with_intervals)[2:]
+    def predict_interval(self, X, level=0.95):
+        """Both ends of the intervals that hold this share of new responses at these rows."""
+        return self._predicted(X, lambda x, z: self._fitted.predict_with_intervals(x, z, level))[2:]
+
+    def intervals(self, level=0.95):
+        """Both ends of every coefficient's interval, by name."""
+        check_is_fitted(self)
+        return dict(zip(self._fitted.names, self._fitted.intervals(level).tolist()))
 
     def _predicted(self, X, predict):
         check_is_fitted(self)
         X = validated(self, X)
         x_count = len(self.result_["columns"]["x"])
-        arrays = predict(self._json, X[:, :x_count], X[:, x_count:])
+        arrays = predict(X[:, :x_count], X[:, x_count:])
         return tuple(arrays if self._several_outputs else (array[:, 0] for array in arrays))
 
     def summary(self) -> str:
@@ -154,7 +129,7 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
         pickled has left behind what the pictures need.
         """
         check_is_fitted(self)
-        if not hasattr(self, "_fitted"):
+        if self._restored:
             raise ValueError("a report needs the fit as it was made; this one was pickled")
         page = self._fitted.report([] if truth is None else [(int(i), int(j)) for i, j in truth])
         with open(path, "w", encoding="utf-8") as file:
@@ -181,34 +156,15 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
     def unmatched_features_(self):
         return self._matching[2]
 
-    def _fit_options(self, one_table: bool) -> _core.FitOptions:
-        if self.hint not in ("auto", "rows", "none"):
-            raise ValueError(f"hint = {self.hint} must be one of auto, rows, none")
-        if self.epsilon is not None and self.epsilon_abs is not None:
-            raise ValueError("epsilon and epsilon_abs exclude each other")
-        options = _core.FitOptions()
-        options.method = self.method
-        options.row_hint = self.hint == "rows" or (self.hint == "auto" and one_table)
-        options.row_order_unrelated = self.hint == "none"
-        options.epsilon_relative = self.epsilon_abs is None
-        for name in ("epsilon", "epsilon_abs"):
-            if getattr(self, name) is not None:
-                options.epsilon = getattr(self, name)
-        setattr(options, "start_kind" if isinstance(self.start, str) else "start", self.start)
-        for name in ("objective", "starts", "max_iterations", "bootstrap", "seed", "threads"):
-            setattr(options, name, getattr(self, name))
-        for name, value in (self.options or {}).items():
-            if not hasattr(options, name):
-                raise ValueError(f"options: there is no {name}")
-            setattr(options, name, value)
-        return options
-
     def _fit(self, problem, one_table: bool, named: bool = False):
         self.__dict__.pop("_matching", None)
-        options = self._fit_options(one_table)
+        if self.hint not in ("auto", "rows", "none"):
+            raise ValueError(f"hint = {self.hint} must be one of auto, rows, none")
+        problem.hint = "rows" if self.hint == "auto" and one_table else self.hint
         with reporting(self.progress) as progress:
             fitted = _core.fit(
-                problem, model=self.model, intercept=self.fit_intercept, one_table=one_table, options=options,
+                problem, model=self.model, intercept=self.fit_intercept, method=self.method,
+                options=given(self, _options), seed_and_threads=(self.seed, self.threads), one_table=one_table,
                 progress=progress,
             )
         if not one_table:
@@ -226,6 +182,7 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
 
     def _remember(self, fitted, outputs: int):
         self._fitted = fitted
+        self._restored = False
         self._json = fitted.to_json()
         self._summary = fitted.summary()
         self._several_outputs = outputs > 1
@@ -253,10 +210,16 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
 
     def __getstate__(self):
         if hasattr(self, "_fitted"):
-            self._matching  # noqa: B018  the compiled fit stays behind, so what it knows is asked for now
+            self._matching  # noqa: B018  the tables stay behind, so what they tell is asked for now
         state = super().__getstate__().copy()
         state.pop("_fitted", None)
         return state
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        if "_json" in state:
+            self._fitted = _core.Fitted.from_json(self._json)
+            self._restored = True
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "_json")
@@ -270,53 +233,14 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
         return {"multioutput": True}
 
 
+@takes_options({"unmatched": 0.2, **_own, "method": "robot-robust"}, _options)
 class RobustShuffledRegressor(ShuffledRegressor):
     """As ShuffledRegressor with method "robot-robust": rows without a partner may stay unmatched.
 
-    unmatched is the share of the smaller table that may (of the larger, also the rows it has more); rho1 and rho2 say
+    unmatched is the share of the smaller table that may (of the larger, also its surplus rows); rho1 and rho2 say
     instead how far the sums of the plan may leave the weights of the responses and of the features, as a squared distance,
     0 for not at all. The other parameters are those of ShuffledRegressor.
     """
-
-    def __init__(
-        self,
-        unmatched=0.2,
-        *,
-        rho1=None,
-        rho2=None,
-        method="robot-robust",
-        model="linear",
-        fit_intercept=True,
-        hint="auto",
-        epsilon=None,
-        epsilon_abs=None,
-        objective="transport",
-        start="auto",
-        starts=0,
-        max_iterations=0,
-        seed=0,
-        threads=0,
-        progress=None,
-        options=None,
-    ):
-        super().__init__(
-            method, model=model, fit_intercept=fit_intercept, hint=hint, epsilon=epsilon, epsilon_abs=epsilon_abs,
-            objective=objective, start=start, starts=starts, max_iterations=max_iterations, seed=seed, threads=threads,
-            progress=progress, options=options,
-        )
-        self.unmatched = unmatched
-        self.rho1 = rho1
-        self.rho2 = rho2
-
-    def _fit_options(self, one_table: bool) -> _core.FitOptions:
-        options = super()._fit_options(one_table)
-        options.unmatched = self.unmatched
-        for name in ("rho1", "rho2"):
-            value = getattr(self, name)
-            if value is not None and not value >= 0:
-                raise ValueError(f"{name} = {value} must be >= 0")
-            setattr(options, name, -1 if value is None else value)
-        return options
 
 
 def _problem(y, x, z, y_names, x_names, z_names, *, response_weights=None, feature_weights=None, response_groups=(),

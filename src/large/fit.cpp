@@ -107,16 +107,26 @@ class FitOfAll {
   }
 
  private:
-  [[nodiscard]] LargeObjective objective(Objective kind) const {
+  /// Passes over pieces know exact and relaxed sums, not those of rows without a partner.
+  [[nodiscard]] EvaluatorOptions plan(Objective kind) const {
     EvaluatorOptions made = plan_options(estimator_, tables_.response_rows, tables_.feature_rows);
+    if (likelihood_) made.response_side = made.feature_side = transport::Exact{};
     made.objective = kind;
+    return made;
+  }
+
+  [[nodiscard]] LargeObjective objective(Objective kind) const {
+    const EvaluatorOptions made = plan(kind);
     return {passes_, rows_, sample_.x.cols() > 0, made};
   }
 
   void all_links() {
-    DescentTask task{sample_, bound_, plan_options(estimator_, tables_.response_rows, tables_.feature_rows),
-                     robot_.descent, robot_.limit.max_iterations, execution_.seed};
-    if (likelihood_) task.evaluator.objective = Objective::entropic;
+    DescentTask task{sample_,
+                     bound_,
+                     plan(likelihood_ ? Objective::entropic : robot_.objective),
+                     robot_.descent,
+                     robot_.limit.max_iterations,
+                     execution_.seed};
     LargeObjective all = objective(task.evaluator.objective);
     const double largest_cost = all.largest_cost(from_.parameters);
     Epsilon& epsilon = task.evaluator.epsilon;
