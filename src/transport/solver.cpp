@@ -4,7 +4,6 @@
 
 #include <optional>
 
-#include "core/lapack.hpp"
 #include "core/of_all.hpp"
 #include "transport/dense_kernel.hpp"
 #include "transport/dual.hpp"
@@ -146,7 +145,6 @@ const SolverOptions& Solver::options() const { return state_->options; }
 
 void Solver::set_options(const SolverOptions& options) {
   validate(options);
-  lapack::use_one_thread();
   state_->options = options;
 }
 
