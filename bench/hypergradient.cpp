@@ -66,14 +66,14 @@ DenseResult literal_on(const Matrix& cost, double relative_epsilon, Denormals de
 }
 
 DenseResult dense_on(const Matrix& cost, const SolverOptions& options, int repeats) {
-  Plan plan;
-  const double time = median_seconds(repeats, [&] {
-    Solver solver(options);
-    plan = solver.solve(cost);
-    const Matrix weights = solver.weights(plan);
-    if (!weights.allFinite()) throw std::runtime_error("the hypergradient is not finite");
+  DenseResult result{};
+  result.seconds = median_seconds(repeats, [&] {
+    const Solution solution = solve(cost, options);
+    if (!solution.gradient().allFinite()) throw std::runtime_error("the hypergradient is not finite");
+    result.transport_cost = solution.transport_cost();
+    result.marginal_error = solution.marginal_error();
   });
-  return {time, plan.transport_cost, plan.marginal_error};
+  return result;
 }
 
 void dense_table(const Settings& settings) {
@@ -229,11 +229,10 @@ FullResult full_on(Index n, Method method) {
       result.marginal_error = answer.marginal_error;
       gradient = gradient_from_plan(data, s, answer.weighted_plan);
     } else {
-      Solver solver({.epsilon = data.epsilon, .relative = false});
-      const Plan plan = solver.solve(cost);
-      result.transport_cost = plan.transport_cost;
-      result.marginal_error = plan.marginal_error;
-      gradient = gradient_from_plan(data, s, solver.weights(plan));
+      const Solution solution = solve(cost, {.epsilon = data.epsilon, .relative = false});
+      result.transport_cost = solution.transport_cost();
+      result.marginal_error = solution.marginal_error();
+      gradient = gradient_from_plan(data, s, solution.gradient());
     }
   });
   result.difference = (gradient - reference).norm() / reference.norm();

@@ -17,7 +17,7 @@ for step in range(4):
     plan = solver.solve(cost + 0.01 * (3 - step) * direction)
     print(f"solve {step}: {plan.sinkhorn_steps} Sinkhorn and {plan.newton_steps} Newton steps")
 
-slope = np.sum(solver.weights(plan) * direction)
+slope = np.sum(plan.gradient() * direction)
 ahead, behind = (solver.solve(cost + h * direction).transport_cost for h in (1e-5, -1e-5))
 print(f"slope of the transport cost: {slope:.6f}, by differences {(ahead - behind) / 2e-5:.6f}")
 

@@ -5,7 +5,8 @@ set -euo pipefail
 
 packages=(
   g++ cmake ninja-build ccache pkg-config dpkg-dev python3 python3-dev python3-venv
-  libeigen3-dev libopenblas-dev liblapack-dev libcli11-dev libfmt-dev nlohmann-json3-dev libcsv-dev libpugixml-dev
+  libeigen3-dev libopenblas-dev liblapack-dev liblapacke-dev libcli11-dev libfmt-dev nlohmann-json3-dev libcsv-dev
+  libpugixml-dev
   libcairo2-dev fonts-dejavu-core
   libgtest-dev libbenchmark-dev
 )

@@ -7,6 +7,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/variant.h>
 
+#include <algorithm>
+#include <functional>
+#include <mutex>
 #include <optional>
 
 #include "arrays.hpp"
@@ -18,7 +21,7 @@ namespace unshuffle::python {
 
 namespace {
 
-using transport::Plan;
+using transport::Solution;
 using transport::Solver;
 using transport::SolverOptions;
 using Weights = std::optional<nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>>;
@@ -59,55 +62,95 @@ Vector to_vector(const Weights& weights, std::size_t size, const char* name) {
   return transport::normalised_weights(given, Index(size), name);
 }
 
-/// What a solve found; arrays are made when asked for.
-struct Plans {
-  std::vector<Plan> plans;
-  Shape shape;
+/// body(k) for every k; the first thing thrown is passed on once all are done.
+template <class Body>
+void for_each(std::size_t count, Body body) {
+  if (count == 1) return body(0);  // a single large problem has the threads for itself
+  std::exception_ptr failure;
+#pragma omp parallel for schedule(dynamic)
+  for (std::size_t k = 0; k < count; ++k) {
+    try {
+      body(k);
+    } catch (...) {
+#pragma omp critical
+      if (!failure) failure = std::current_exception();
+    }
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+Objective objective_named(const std::string& name) {
+  if (name == "transport") return Objective::transport;
+  if (name == "entropic") return Objective::entropic;
+  throw InvalidInput(fmt::format("objective = {} must be transport or entropic", name));
+}
+
+/// What a solve found; arrays are made when asked for. The solver's columns are the caller's rows.
+class Plans {
+ public:
+  Plans(std::vector<Solution> solutions, Shape shape) : solutions_(std::move(solutions)), shape_(shape) {}
 
   [[nodiscard]] ArrayOut coupling() const {
-    ArrayOut out = shape.new_matrices();
-    for (std::size_t k = 0; k < plans.size(); ++k) shape.at(out.data(), k) = plans[k].coupling;
+    ArrayOut out = shape_.new_matrices();
+    for (std::size_t k = 0; k < solutions_.size(); ++k) shape_.at(out.data(), k) = solutions_[k].plan();
     return out;
   }
-  /// The solver's columns are the caller's rows.
-  [[nodiscard]] ArrayOut row_potential() const { return vectors(shape.rows, &Plan::column_potential); }
-  [[nodiscard]] ArrayOut column_potential() const { return vectors(shape.columns, &Plan::row_potential); }
+  [[nodiscard]] ArrayOut row_potential() const { return vectors(shape_.rows, &Solution::column_potential); }
+  [[nodiscard]] ArrayOut column_potential() const { return vectors(shape_.columns, &Solution::row_potential); }
 
-  template <class Member>
-  [[nodiscard]] nb::object numbers(Member member) const {
-    if (!shape.batched) return nb::cast(plans.front().*member);
+  template <class Number>
+  [[nodiscard]] nb::object numbers(Number (Solution::*of)() const) const {
+    if (!shape_.batched) return nb::cast((solutions_.front().*of)());
     nb::list all;
-    for (const Plan& plan : plans) all.append(plan.*member);
+    for (const Solution& solution : solutions_) all.append((solution.*of)());
     return nb::module_::import_("numpy").attr("asarray")(all);
   }
   [[nodiscard]] bool converged() const {
-    return std::all_of(plans.begin(), plans.end(), [](const Plan& plan) { return plan.converged; });
+    return std::all_of(solutions_.begin(), solutions_.end(), std::mem_fn(&Solution::converged));
   }
   [[nodiscard]] std::string message() const {
-    for (const Plan& plan : plans) {
-      if (!plan.converged) return plan.message;
-    }
-    return {};
+    const auto failed = std::find_if_not(solutions_.begin(), solutions_.end(), std::mem_fn(&Solution::converged));
+    return failed == solutions_.end() ? std::string() : failed->message();
+  }
+
+  [[nodiscard]] ArrayOut gradient(const std::string& objective) const {
+    return derivatives(
+        [kind = objective_named(objective)](const Solution& solution, std::size_t) { return solution.gradient(kind); });
+  }
+  [[nodiscard]] ArrayOut pull_back(const ArrayIn& cotangent) const {
+    if (Shape(cotangent, "cotangent") != shape_) throw InvalidInput("cotangent must have the shape of the cost");
+    return derivatives(
+        [&](const Solution& solution, std::size_t k) { return solution.pull_back(shape_.at(cotangent.data(), k)); });
   }
 
  private:
-  [[nodiscard]] ArrayOut vectors(std::size_t length, Vector Plan::*member) const {
-    ArrayOut out = shape.new_vectors(length);
-    for (std::size_t k = 0; k < plans.size(); ++k) {
-      Eigen::Map<Vector>(out.data() + k * length, Index(length)) = plans[k].*member;
+  template <class Derivative>
+  [[nodiscard]] ArrayOut derivatives(Derivative derivative) const {
+    ArrayOut out = shape_.new_matrices();
+    double* data = out.data();
+    const nb::gil_scoped_release unlocked;
+    for_each(solutions_.size(), [&](std::size_t k) { shape_.at(data, k) = derivative(solutions_[k], k); });
+    return out;
+  }
+  [[nodiscard]] ArrayOut vectors(std::size_t length, const Vector& (Solution::*of)() const) const {
+    ArrayOut out = shape_.new_vectors(length);
+    for (std::size_t k = 0; k < solutions_.size(); ++k) {
+      Eigen::Map<Vector>(out.data() + k * length, Index(length)) = (solutions_[k].*of)();
     }
     return out;
   }
+
+  std::vector<Solution> solutions_;
+  Shape shape_;
 };
 
-/// One solver per cost of a batch, each warm from its last solve.
+/// One solver per cost of a batch, each warm from its last solve. Threads that share one take turns.
 class Transport {
  public:
   explicit Transport(SolverOptions options) : options_(options) {
     std::swap(options_.rows, options_.columns);
     solvers_.emplace_back(options_);
   }
-  Transport(Transport&&) = default;  // what a vector holds does not say that it cannot be copied
 
   Plans solve(const ArrayIn& cost, const Weights& row_weights, const Weights& column_weights) {
     const Shape shape(cost, "cost");
@@ -118,57 +161,19 @@ class Transport {
     const Vector of_rows = to_vector(row_weights, shape.rows, "row weights");
     const Vector of_columns = to_vector(column_weights, shape.columns, "column weights");
     const nb::gil_scoped_release unlocked;
+    const std::lock_guard turn(solving_);
     while (solvers_.size() < shape.count) solvers_.emplace_back(options_);
-    Plans solved{std::vector<Plan>(shape.count), shape};
-    for_each(shape.count, [&](std::size_t k) {
-      solved.plans[k] = solvers_[k].solve(shape.at(cost.data(), k), of_columns, of_rows);
-    });
-    return solved;
-  }
-
-  [[nodiscard]] ArrayOut weights(const Plans& plans, const std::string& objective) {
-    if (objective != "transport" && objective != "entropic") {
-      throw InvalidInput(fmt::format("objective = {} must be transport or entropic", objective));
-    }
-    const Objective kind = objective == "entropic" ? Objective::entropic : Objective::transport;
-    ArrayOut out = plans.shape.new_matrices();
-    double* data = out.data();
-    const nb::gil_scoped_release unlocked;
-    for_each(plans.plans.size(),
-             [&](std::size_t k) { plans.shape.at(data, k) = solvers_[k].weights(plans.plans[k], kind); });
-    return out;
-  }
-
-  [[nodiscard]] ArrayOut pull_back(const Plans& plans, const ArrayIn& cotangent) {
-    if (Shape(cotangent, "cotangent") != plans.shape) throw InvalidInput("cotangent must have the shape of the cost");
-    ArrayOut out = plans.shape.new_matrices();
-    double* data = out.data();
-    const nb::gil_scoped_release unlocked;
-    for_each(plans.plans.size(), [&](std::size_t k) {
-      plans.shape.at(data, k) = solvers_[k].pull_back(plans.plans[k], plans.shape.at(cotangent.data(), k));
-    });
-    return out;
+    std::vector<std::optional<Solution>> found(shape.count);
+    for_each(shape.count,
+             [&](std::size_t k) { found[k] = solvers_[k].solve(shape.at(cost.data(), k), of_columns, of_rows); });
+    std::vector<Solution> solutions;
+    for (auto& solution : found) solutions.push_back(std::move(*solution));
+    return {std::move(solutions), shape};
   }
 
  private:
-  /// The first thing thrown is passed on once all are done.
-  template <class Body>
-  static void for_each(std::size_t count, Body body) {
-    if (count == 1) return body(0);  // a single large problem has the threads for itself
-    std::exception_ptr failure;
-#pragma omp parallel for schedule(dynamic)
-    for (std::size_t k = 0; k < count; ++k) {
-      try {
-        body(k);
-      } catch (...) {
-#pragma omp critical
-        if (!failure) failure = std::current_exception();
-      }
-    }
-    if (failure) std::rethrow_exception(failure);
-  }
-
   SolverOptions options_;
+  std::mutex solving_;
   std::vector<Solver> solvers_;
 };
 
@@ -200,39 +205,46 @@ void bind_policies(nb::module_& module) {
   nb::class_<Free>(module, "Free", "Sums are whatever the other side makes them.").def(nb::init<>());
 }
 
-}  // namespace
-
-void bind_transport(nb::module_& module) {
-  bind_policies(module);
-  nb::class_<Plans>(module, "TransportPlan", "What a solve found; arrays have a leading axis when the cost had one.")
+void bind_plans(nb::module_& module) {
+  nb::class_<Plans>(
+      module, "TransportPlan",
+      "What a solve found, with its derivatives; arrays have a leading axis when the cost had one. It owns "
+      "all it needs and stays right whatever its Transport solves next.")
       .def_prop_ro("coupling", &Plans::coupling, nb::rv_policy::move,
                    "The plan, of the shape of the cost; it sums to one.")
       .def_prop_ro("row_potential", &Plans::row_potential, nb::rv_policy::move)
       .def_prop_ro("column_potential", &Plans::column_potential, nb::rv_policy::move)
       .def_prop_ro(
-          "value", [](const Plans& self) { return self.numbers(&Plan::value); },
+          "value", [](const Plans& self) { return self.numbers(&Solution::value); },
           nb::for_getter(nb::sig("def value(self) -> float | numpy.typing.NDArray[numpy.float64]")),
           "The optimal value, entropy and penalties included.")
       .def_prop_ro(
-          "transport_cost", [](const Plans& self) { return self.numbers(&Plan::transport_cost); },
+          "transport_cost", [](const Plans& self) { return self.numbers(&Solution::transport_cost); },
           nb::for_getter(nb::sig("def transport_cost(self) -> float | numpy.typing.NDArray[numpy.float64]")),
           "<cost, coupling>.")
       .def_prop_ro(
-          "epsilon", [](const Plans& self) { return self.numbers(&Plan::epsilon); },
+          "epsilon", [](const Plans& self) { return self.numbers(&Solution::epsilon); },
           nb::for_getter(nb::sig("def epsilon(self) -> float | numpy.typing.NDArray[numpy.float64]")),
           "In the unit of the cost.")
       .def_prop_ro(
-          "marginal_error", [](const Plans& self) { return self.numbers(&Plan::marginal_error); },
+          "marginal_error", [](const Plans& self) { return self.numbers(&Solution::marginal_error); },
           nb::for_getter(nb::sig("def marginal_error(self) -> float | numpy.typing.NDArray[numpy.float64]")))
       .def_prop_ro(
-          "sinkhorn_steps", [](const Plans& self) { return self.numbers(&Plan::sinkhorn_steps); },
+          "sinkhorn_steps", [](const Plans& self) { return self.numbers(&Solution::sinkhorn_steps); },
           nb::for_getter(nb::sig("def sinkhorn_steps(self) -> int | numpy.typing.NDArray[numpy.int64]")))
       .def_prop_ro(
-          "newton_steps", [](const Plans& self) { return self.numbers(&Plan::newton_steps); },
+          "newton_steps", [](const Plans& self) { return self.numbers(&Solution::newton_steps); },
           nb::for_getter(nb::sig("def newton_steps(self) -> int | numpy.typing.NDArray[numpy.int64]")))
       .def_prop_ro("converged", &Plans::converged)
-      .def_prop_ro("message", &Plans::message, "Why not, when not converged.");
+      .def_prop_ro("message", &Plans::message, "Why not, when not converged.")
+      .def("gradient", &Plans::gradient, nb::arg("objective") = "transport",
+           "d<cost, coupling>/d cost, through the plan; for objective=\"entropic\" of the value. epsilon counts as a "
+           "constant.")
+      .def("pull_back", &Plans::pull_back, nb::arg("cotangent"),
+           "dL/d cost from cotangent = dL/d coupling; epsilon counts as a constant.");
+}
 
+void bind_solver(nb::module_& module) {
   const SolverOptions defaults;
   nb::class_<Transport>(module, "Transport", "Solves transport problems, each warm from the one before.")
       .def(
@@ -246,16 +258,26 @@ void bind_transport(nb::module_& module) {
           nb::arg("tolerance") = defaults.tolerance, nb::arg("max_iterations") = defaults.max_iterations,
           nb::arg("warm_start") = defaults.warm_start,
           "epsilon: smoothing, relative to the largest |cost| unless relative is False. rows, columns: what the sums "
-          "of "
-          "the plan have to meet.")
+          "of the plan have to meet.")
       .def("solve", &Transport::solve, nb::arg("cost"), nb::arg("row_weights") = nb::none(),
            nb::arg("column_weights") = nb::none(),
            "Plan of a cost (n×m) or of a batch of them (k×n×m); weights default to equal ones.")
-      .def("weights", &Transport::weights, nb::arg("plan"), nb::arg("objective") = "transport",
-           "d<cost, plan>/d cost at the last solve, through the plan; for objective=\"entropic\" of plan.value. "
-           "epsilon counts as a constant.")
-      .def("pull_back", &Transport::pull_back, nb::arg("plan"), nb::arg("cotangent"),
-           "dL/d cost at the last solve from cotangent = dL/d coupling; epsilon counts as a constant.");
+      .def(
+          "weights",
+          [](const Transport&, const Plans& plan, const std::string& objective) { return plan.gradient(objective); },
+          nb::arg("plan"), nb::arg("objective") = "transport", "The same as plan.gradient(objective).")
+      .def(
+          "pull_back",
+          [](const Transport&, const Plans& plan, const ArrayIn& cotangent) { return plan.pull_back(cotangent); },
+          nb::arg("plan"), nb::arg("cotangent"), "The same as plan.pull_back(cotangent).");
+}
+
+}  // namespace
+
+void bind_transport(nb::module_& module) {
+  bind_policies(module);
+  bind_plans(module);
+  bind_solver(module);
 }
 
 }  // namespace unshuffle::python

@@ -61,6 +61,29 @@ def test_strided_costs():
     assert torch.allclose(transport_plan(cost.T, 0.1), transport_plan(cost, 0.1).T)
 
 
+@pytest.mark.parametrize("layer", [transport_cost, transport_plan])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_refuses_a_cost_that_changed_before_the_backward_pass(layer, dtype):
+    leaf = costs(5, 4).detach().to(dtype).requires_grad_()
+    cost = leaf * 1
+    loss = layer(cost, 0.1).square().sum()
+    cost.mul_(3)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+
+
+def test_the_graph_may_be_kept_and_solved_beside_others():
+    first, second = costs(5, 4), costs(2, 5, 4)
+    loss, other = transport_cost(first, 0.1), transport_cost(second, 0.1).sum()
+    (once,) = torch.autograd.grad(loss, first, retain_graph=True)
+    torch.autograd.grad(other, second)
+    (again,) = torch.autograd.grad(loss, first)
+    (alone,) = torch.autograd.grad(transport_cost(first, 0.1), first)
+    assert torch.equal(once, again) and torch.equal(once, alone)
+    with pytest.raises(RuntimeError, match="second time"):
+        torch.autograd.grad(loss, first)
+
+
 def test_refuses_in_words():
     with pytest.raises(ValueError, match="cost has 1 dimensions"):
         transport_cost(costs(3))

@@ -1,3 +1,5 @@
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -68,16 +70,54 @@ def test_gradients_agree_with_differences():
     cost, direction = rng.random((2, 5, 6))
     solver = Transport(0.1, relative=False, tolerance=1e-13, warm_start=False)
     plan = solver.solve(cost)
-    weights = solver.weights(plan)
-    entropic = solver.weights(plan, "entropic")
+    weights = plan.gradient()
+    entropic = plan.gradient("entropic")
     cotangent = rng.random((5, 6))
-    pulled = solver.pull_back(plan, cotangent)
+    pulled = plan.pull_back(cotangent)
+    np.testing.assert_array_equal(solver.weights(plan), weights)
+    np.testing.assert_array_equal(solver.weights(plan, "entropic"), entropic)
+    np.testing.assert_array_equal(solver.pull_back(plan, cotangent), pulled)
     h = 1e-5
     up, down = (solver.solve(cost + step * direction) for step in (h, -h))
     assert (weights * direction).sum() == pytest.approx((up.transport_cost - down.transport_cost) / (2 * h), rel=1e-6)
     assert (entropic * direction).sum() == pytest.approx((up.value - down.value) / (2 * h), rel=1e-6)
     change = ((up.coupling - down.coupling) * cotangent).sum() / (2 * h)
     assert (pulled * direction).sum() == pytest.approx(change, rel=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(5, 6), (6, 4), (3, 4, 5)])
+def test_a_plan_stays_right_whatever_its_solver_does_next(shape):
+    first, second = rng.random((2, *shape))
+    cotangent = rng.random(shape)
+    alone = transport(first, 0.1)
+    expected = [alone.gradient(), alone.gradient("entropic"), alone.pull_back(cotangent), alone.coupling]
+    solver = Transport(0.1)
+    plan = solver.solve(first)
+    other = solver.solve(second)
+    solver.solve(rng.random((2, 3)))
+    for weights, pull_back in ((solver.weights, solver.pull_back), (Transport().weights, Transport().pull_back)):
+        found = [weights(plan), weights(plan, "entropic"), pull_back(plan, cotangent), plan.coupling]
+        np.testing.assert_array_equal(found, expected)
+    del solver
+    np.testing.assert_array_equal(plan.gradient(), expected[0])
+    assert np.abs(other.gradient() - expected[0]).max() > 1e-6
+
+
+def test_a_solver_may_be_shared_by_threads():
+    costs = rng.random((24, 30, 20))
+    solver = Transport(0.05, warm_start=False)
+    expected = [transport(cost, 0.05).gradient() for cost in costs]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda cost: solver.weights(solver.solve(cost)), costs))
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_refuses_a_cotangent_of_another_shape_and_an_unknown_objective():
+    plan = transport(rng.random((3, 4)))
+    with pytest.raises(ValueError, match="shape of the cost"):
+        plan.pull_back(np.ones((4, 3)))
+    with pytest.raises(ValueError, match="objective = else"):
+        plan.gradient("else")
 
 
 def test_warm_starts_save_steps():

@@ -10,7 +10,7 @@ def transport(cost, epsilon: float = 1e-2, *, row_weights=None, column_weights=N
     """The entropic transport plan of a cost (n×m), or of a batch of them (k×n×m).
 
     epsilon is the smoothing, relative to the largest \\|cost\\| unless relative=False. The options are those of
-    `Transport`, which also solves a series of similar problems faster and differentiates them.
+    `Transport`, which solves a series of similar problems faster.
     """
     plan = Transport(epsilon, **options).solve(cost, row_weights, column_weights)
     if not plan.converged:

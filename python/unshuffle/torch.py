@@ -35,73 +35,75 @@ def _weights(weights):
     return None if weights is None else torch.as_tensor(weights).detach().cpu().double().contiguous()
 
 
-class _Solution:
-    """Solvers and plans of all matrices of a tensor."""
+def _matrices(tensor):
+    """All matrices of a tensor, one after another."""
+    return tensor.detach().cpu().double().contiguous().reshape(-1, *tensor.shape[-2:])
 
-    def __init__(self, cost, row_weights, column_weights, options):
-        if cost.dim() < 2:
-            raise ValueError(f"cost has {cost.dim()} dimensions; rows × columns, after any others, was expected")
-        self.like = cost
-        self.matrices = cost.detach().cpu().double().contiguous().reshape(-1, *cost.shape[-2:])
-        self.options = options
-        self.solver = Transport(warm_start=False, **options)
-        self.plan = self.solver.solve(self.matrices, row_weights, column_weights)
-        if not self.plan.converged:
-            warnings.warn(self.plan.message, ConvergenceWarning, stacklevel=4)
 
-    def tensor(self, numbers, shape):
-        return torch.from_dlpack(numbers).reshape(shape).to(self.like)
+def _solve(ctx, cost, row_weights, column_weights, options):
+    """The plan of all matrices of a cost. The backward pass reads the cost too: saved_tensors raises when it was changed."""
+    if cost.dim() < 2:
+        raise ValueError(f"cost has {cost.dim()} dimensions; rows × columns, after any others, was expected")
+    ctx.save_for_backward(cost)
+    ctx.options = options
+    ctx.plan = Transport(warm_start=False, **options).solve(_matrices(cost), row_weights, column_weights)
+    if not ctx.plan.converged:
+        warnings.warn(ctx.plan.message, ConvergenceWarning, stacklevel=4)
+    return ctx.plan
 
-    def with_epsilon(self, gradient, of_epsilon):
-        """Adds what moves through a relative epsilon, the largest \\|cost\\| times a constant."""
-        if not self.options.get("relative", True):
-            return gradient
-        if any(isinstance(self.options.get(side), KullbackLeibler) for side in ("rows", "columns")):
-            raise ValueError("KullbackLeibler has a strength in the unit of the cost: its gradient needs relative=False")
-        flat = self.matrices.flatten(1)
-        largest = flat.abs().argmax(1, keepdim=True)
-        sign = flat.gather(1, largest).sign()
-        gradient.flatten(1).scatter_add_(1, largest, self.options["epsilon"] * sign * of_epsilon.reshape(-1, 1))
+
+def _with_epsilon(gradient, of_epsilon, matrices, options):
+    """Adds what moves through a relative epsilon, the largest \\|cost\\| times a constant."""
+    if not options.get("relative", True):
         return gradient
+    if any(isinstance(options.get(side), KullbackLeibler) for side in ("rows", "columns")):
+        raise ValueError("KullbackLeibler has a strength in the unit of the cost: its gradient needs relative=False")
+    flat = matrices.flatten(1)
+    largest = flat.abs().argmax(1, keepdim=True)
+    sign = flat.gather(1, largest).sign()
+    gradient.flatten(1).scatter_add_(1, largest, options["epsilon"] * sign * of_epsilon.reshape(-1, 1))
+    return gradient
+
+
+def _values(plan, objective):
+    return torch.from_dlpack(plan.transport_cost if objective == "transport" else plan.value)
 
 
 class _TransportCost(torch.autograd.Function):
     @staticmethod
     def forward(ctx, cost, row_weights, column_weights, objective, options):
-        solution = _Solution(cost, row_weights, column_weights, options)
+        plan = _solve(ctx, cost, row_weights, column_weights, options)
         if objective not in ("transport", "entropic"):
             raise ValueError(f"objective = {objective} must be transport or entropic")
-        ctx.solution, ctx.objective = solution, objective
-        values = solution.plan.transport_cost if objective == "transport" else solution.plan.value
-        return solution.tensor(values, cost.shape[:-2])
+        ctx.objective = objective
+        return _values(plan, objective).reshape(cost.shape[:-2]).to(cost)
 
     @staticmethod
     @once_differentiable
     def backward(ctx, upstream):
-        solution = ctx.solution
-        gradient = torch.from_dlpack(solution.solver.weights(solution.plan, ctx.objective))
-        values = torch.from_dlpack(solution.plan.transport_cost if ctx.objective == "transport" else solution.plan.value)
+        (cost,) = ctx.saved_tensors
+        matrices = _matrices(cost)
+        gradient = torch.from_dlpack(ctx.plan.gradient(ctx.objective))
         # cost/epsilon determines the plan: both objectives are homogeneous of degree one in (cost, epsilon) together.
-        epsilon = torch.from_dlpack(solution.plan.epsilon)
-        of_epsilon = (values - (gradient * solution.matrices).sum((1, 2))) / epsilon
-        gradient = solution.with_epsilon(gradient, of_epsilon)
-        gradient = gradient.reshape(solution.like.shape).to(solution.like)
-        return upstream[..., None, None] * gradient, None, None, None, None
+        values, epsilon = _values(ctx.plan, ctx.objective), torch.from_dlpack(ctx.plan.epsilon)
+        of_epsilon = (values - (gradient * matrices).sum((1, 2))) / epsilon
+        gradient = _with_epsilon(gradient, of_epsilon, matrices, ctx.options)
+        return upstream[..., None, None] * gradient.reshape(cost.shape).to(cost), None, None, None, None
 
 
 class _TransportPlan(torch.autograd.Function):
     @staticmethod
     def forward(ctx, cost, row_weights, column_weights, options):
-        ctx.solution = _Solution(cost, row_weights, column_weights, options)
-        return ctx.solution.tensor(ctx.solution.plan.coupling, cost.shape)
+        plan = _solve(ctx, cost, row_weights, column_weights, options)
+        return torch.from_dlpack(plan.coupling).reshape(cost.shape).to(cost)
 
     @staticmethod
     @once_differentiable
     def backward(ctx, upstream):
-        solution = ctx.solution
-        cotangent = upstream.detach().cpu().double().contiguous().reshape(solution.matrices.shape)
-        gradient = torch.from_dlpack(solution.solver.pull_back(solution.plan, cotangent))
+        (cost,) = ctx.saved_tensors
+        matrices = _matrices(cost)
+        gradient = torch.from_dlpack(ctx.plan.pull_back(_matrices(upstream)))
         # The plan does not change when cost and epsilon grow by the same factor.
-        of_epsilon = -(gradient * solution.matrices).sum((1, 2)) / torch.from_dlpack(solution.plan.epsilon)
-        gradient = solution.with_epsilon(gradient, of_epsilon)
-        return gradient.reshape(solution.like.shape).to(solution.like), None, None, None
+        of_epsilon = -(gradient * matrices).sum((1, 2)) / torch.from_dlpack(ctx.plan.epsilon)
+        gradient = _with_epsilon(gradient, of_epsilon, matrices, ctx.options)
+        return gradient.reshape(cost.shape).to(cost), None, None, None

@@ -1,22 +1,45 @@
 #include "core/lapack.hpp"
 
+#include <lapack.h>
+#include <omp.h>
+
 #include <cstddef>
+#include <mutex>
 #include <new>
 
 #include "unshuffle/core/memory.hpp"
 
+// No header declares these as something that another LAPACK may lack.
 extern "C" {
-void dpbtrf_(const char* uplo, const int* n, const int* kd, double* ab, const int* ldab, int* info);
-void dpbtrs_(const char* uplo, const int* n, const int* kd, const int* nrhs, const double* ab, const int* ldab,
-             double* b, const int* ldb, int* info);
-void dpotrf_(const char* uplo, const int* n, double* a, const int* lda, int* info);
-void dpotrs_(const char* uplo, const int* n, const int* nrhs, const double* a, const int* lda, double* b,
-             const int* ldb, int* info);
 void openblas_set_num_threads(int threads) __attribute__((weak));
+int openblas_get_num_threads() __attribute__((weak));
+int openblas_get_parallel() __attribute__((weak));
 }
 
 namespace unshuffle::lapack {
 namespace {
+
+enum class Threading { none, own, openmp };
+
+Threading threading() {
+  if (openblas_set_num_threads == nullptr || openblas_get_num_threads == nullptr || openblas_get_parallel == nullptr)
+    return Threading::none;
+  constexpr int by_openmp = 2;  // OPENBLAS_OPENMP of OpenBLAS's cblas.h
+  return openblas_get_parallel() == by_openmp ? Threading::openmp : Threading::own;
+}
+
+/// All OneThreads of the process. The first to come notes the number of threads and the last to go restores it: were
+/// each to do so for itself, one that goes would give threads back to another's call, and the last might restore a one.
+struct Holders {
+  std::mutex mutex;
+  int count = 0;
+  int before = 0;
+};
+
+Holders& holders() {
+  static Holders all;
+  return all;
+}
 
 /// OpenBLAS takes work space when it is called, and where a limit (ulimit -v) leaves none it tries forever. Where there
 /// is a limit, look first.
@@ -28,39 +51,69 @@ void require_work_space() {
 
 }  // namespace
 
-void use_one_thread() {
-  if (openblas_set_num_threads != nullptr) openblas_set_num_threads(1);
+OneThread::OneThread() {
+  switch (threading()) {
+    case Threading::none:
+      break;
+    case Threading::openmp:  // it asks OpenMP, which keeps a number for every thread
+      before_ = omp_get_max_threads();
+      omp_set_num_threads(1);
+      break;
+    case Threading::own:
+      const std::lock_guard lock(holders().mutex);
+      if (holders().count++ > 0) break;
+      holders().before = openblas_get_num_threads();
+      openblas_set_num_threads(1);
+  }
+}
+
+OneThread::~OneThread() {
+  switch (threading()) {
+    case Threading::none:
+      break;
+    case Threading::openmp:
+      omp_set_num_threads(before_);
+      break;
+    case Threading::own:
+      const std::lock_guard lock(holders().mutex);
+      if (--holders().count == 0) openblas_set_num_threads(holders().before);
+  }
 }
 
 bool band_cholesky(Matrix& band) {
-  const int n = static_cast<int>(band.cols()), leading = static_cast<int>(band.rows()), width = leading - 1;
-  int info = 0;
+  const lapack_int n = static_cast<lapack_int>(band.cols()), leading = static_cast<lapack_int>(band.rows()),
+                   width = leading - 1;
+  lapack_int info = 0;
   require_work_space();
-  dpbtrf_("L", &n, &width, band.data(), &leading, &info);
+  const OneThread here;
+  LAPACK_dpbtrf("L", &n, &width, band.data(), &leading, &info);
   return info == 0;
 }
 
 void band_cholesky_solve(const Matrix& band, Matrix& b) {
-  const int n = static_cast<int>(band.cols()), leading = static_cast<int>(band.rows()), width = leading - 1;
-  const int columns = static_cast<int>(b.cols());
-  int info = 0;
+  const lapack_int n = static_cast<lapack_int>(band.cols()), leading = static_cast<lapack_int>(band.rows()),
+                   width = leading - 1, columns = static_cast<lapack_int>(b.cols());
+  lapack_int info = 0;
   require_work_space();
-  dpbtrs_("L", &n, &width, &columns, band.data(), &leading, b.data(), &n, &info);
+  const OneThread here;
+  LAPACK_dpbtrs("L", &n, &width, &columns, band.data(), &leading, b.data(), &n, &info);
 }
 
 bool cholesky(Matrix& a) {
-  const int n = static_cast<int>(a.rows());
-  int info = 0;
+  const lapack_int n = static_cast<lapack_int>(a.rows());
+  lapack_int info = 0;
   require_work_space();
-  dpotrf_("L", &n, a.data(), &n, &info);
+  const OneThread here;
+  LAPACK_dpotrf("L", &n, a.data(), &n, &info);
   return info == 0;
 }
 
 void cholesky_solve(const Matrix& factor, Matrix& b) {
-  const int n = static_cast<int>(factor.rows()), columns = static_cast<int>(b.cols());
-  int info = 0;
+  const lapack_int n = static_cast<lapack_int>(factor.rows()), columns = static_cast<lapack_int>(b.cols());
+  lapack_int info = 0;
   require_work_space();
-  dpotrs_("L", &n, &columns, factor.data(), &n, b.data(), &n, &info);
+  const OneThread here;
+  LAPACK_dpotrs("L", &n, &columns, factor.data(), &n, b.data(), &n, &info);
 }
 
 }  // namespace unshuffle::lapack

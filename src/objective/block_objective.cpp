@@ -153,38 +153,42 @@ std::vector<Index> DenseBlock::held(Side side) const {
 BlockValue DenseBlock::solve(double epsilon, Objective objective) {
   options_.epsilon = epsilon;
   solver_.set_options(options_);
+  solution_.reset();                            // its memory is needed for the next
   const bool weighted = log_prior_.size() > 0;  // never with a team
   if (weighted)
-    plan_ = solver_.solve(cost_ - epsilon * log_prior_, responses_.weights, features_.weights);
+    solution_ = solver_.solve(cost_ - epsilon * log_prior_, responses_.weights, features_.weights);
   else if (options_.team == nullptr)
-    plan_ = solver_.solve(cost_, responses_.weights, features_.weights);
+    solution_ = solver_.solve(cost_, responses_.weights, features_.weights);
   else
-    plan_ = solver_.solve(cost_, responses_.all_weights(), features_.all_weights());
+    solution_ = solver_.solve(cost_, responses_.all_weights(), features_.all_weights());
   BlockValue value;
-  value.transport_cost = plan_.transport_cost;
-  if (weighted) value.transport_cost += epsilon * plan_.coupling.cwiseProduct(log_prior_).sum();
-  value.objective = objective == Objective::transport ? value.transport_cost
-                                                      : plan_.value + paper_constant(responses_, features_, epsilon);
-  value.marginal_error = plan_.marginal_error;
-  value.iterations = plan_.newton_steps + plan_.sinkhorn_steps;
-  value.converged = plan_.converged;
-  value.message = plan_.message;
+  value.transport_cost = solution_->transport_cost();
+  if (weighted) value.transport_cost += epsilon * solution_->plan().cwiseProduct(log_prior_).sum();
+  value.objective = objective == Objective::transport
+                        ? value.transport_cost
+                        : solution_->value() + paper_constant(responses_, features_, epsilon);
+  value.marginal_error = solution_->marginal_error();
+  value.iterations = solution_->newton_steps() + solution_->sinkhorn_steps();
+  value.converged = solution_->converged();
+  value.message = solution_->message();
   return value;
 }
 
 // <C,Γ> is what the solver calls the transport cost plus ε<log ω, Γ>.
 Matrix DenseBlock::plan_weights(Objective objective) {
-  Matrix weights = solver_.weights(plan_, objective);
+  Matrix weights = solution_->gradient(objective);
   if (objective == Objective::transport && log_prior_.size() > 0)
-    weights += solver_.pull_back(plan_, options_.epsilon * log_prior_);
+    weights += solution_->pull_back(options_.epsilon * log_prior_);
   return weights;
 }
 
 void DenseBlock::forget() { solver_ = transport::Solver(options_); }
 
 void DenseBlock::link(SoftLinks& links) {
-  set_mass(responses_, options_.rows, plan_.row_sums.cwiseQuotient(responses_.all_weights()), links.response_mass);
-  set_mass(features_, options_.columns, plan_.column_sums.cwiseQuotient(features_.all_weights()), links.feature_mass);
+  set_mass(responses_, options_.rows, solution_->row_sums().cwiseQuotient(responses_.all_weights()),
+           links.response_mass);
+  set_mass(features_, options_.columns, solution_->column_sums().cwiseQuotient(features_.all_weights()),
+           links.feature_mass);
 }
 
 }  // namespace unshuffle

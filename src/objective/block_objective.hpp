@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -87,7 +88,7 @@ class DenseBlock {
 
   void link(SoftLinks& links);
   /// Not with a team.
-  [[nodiscard]] double plan_entry(Index i, Index j) const { return plan_.coupling(i, j); }
+  [[nodiscard]] double plan_entry(Index i, Index j) const { return solution_->plan()(i, j); }
   [[nodiscard]] double cost_entry(Index i, Index j) const {
     return cost_(i, j) - (log_prior_.size() > 0 ? options_.epsilon * log_prior_(i, j) : 0.0);
   }
@@ -98,7 +99,7 @@ class DenseBlock {
   transport::SolverOptions options_;
   transport::Solver solver_;
   Matrix cost_, log_prior_;
-  transport::Plan plan_;
+  std::optional<transport::Solution> solution_;
 };
 
 }  // namespace unshuffle

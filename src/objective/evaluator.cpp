@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "core/in_parallel.hpp"
-#include "core/lapack.hpp"
 #include "core/message.hpp"
 #include "core/of_all.hpp"
 #include "objective/backend.hpp"
@@ -348,7 +347,6 @@ Evaluator::Evaluator(const Problem& problem, const Model& model, EvaluatorOption
     throw InvalidInput(fmt::format("epsilon = {} must be finite and > 0", state.options.epsilon.value));
   if (several(state.options.team)) state.team = state.options.team;
   state.backend = backend_for(problem, model, state.options.backend);
-  lapack::use_one_thread();
   state.x = model.basis(Side::response, problem.x);
   state.z = model.basis(Side::feature, problem.z);
   state.split_into_blocks();

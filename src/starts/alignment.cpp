@@ -106,15 +106,15 @@ SoftAlignment entropic_alignment(const MatrixRef& u, const MatrixRef& v, double 
   made.plan = Matrix::Constant(n, m, 1.0 / double(n * m));
   made.message = "all iterations taken before the plan settled";
   while (made.iterations < max_iterations && !made.converged) {
-    const transport::Plan next = solver.solve(linearised_cost(u, v, made.plan));
+    const transport::Solution next = solver.solve(linearised_cost(u, v, made.plan));
     ++made.iterations;
-    if (!next.converged) {
-      made.message = fmt::format("the transport problem did not converge: {}", next.message);
+    if (!next.converged()) {
+      made.message = fmt::format("the transport problem did not converge: {}", next.message());
       break;
     }
-    const double movement = (next.coupling - made.plan).lpNorm<1>();
+    const double movement = (next.plan() - made.plan).lpNorm<1>();
     made.converged = movement <= settled && options.tolerance <= settled;
-    made.plan = next.coupling;
+    made.plan = next.plan();
     // While the plan moves, its marginals need not be better than that: Newton's steps come at the end only.
     options.tolerance = std::clamp(0.1 * movement, exact, options.tolerance);
     solver.set_options(options);

@@ -80,14 +80,14 @@ CameraMotion estimate_camera(const std::vector<Box>& predicted, const std::vecto
       for (Index i = 0; i < rows; ++i) squared(i, j) = pairs[std::size_t(j * rows + i)].squared(field);
     }
     const Matrix closeness = (-0.5 * squared.array()).exp();
-    const transport::Plan plan = solver.solve((1 - closeness.array()).matrix());
+    const transport::Solution solution = solver.solve((1 - closeness.array()).matrix());
     Eigen::Matrix3d normal = precision.asDiagonal();
     Field right = expected.field * normal;
     for (Index j = 0; j < columns; ++j) {
       const Eigen::Vector3d at = place(predicted[std::size_t(j)], image);
       for (Index i = 0; i < rows; ++i) {
         const Residual& pair = pairs[std::size_t(j * rows + i)];
-        const double weight = mass * plan.coupling(i, j) * closeness(i, j) / (pair.scale * pair.scale);
+        const double weight = mass * solution.plan()(i, j) * closeness(i, j) / (pair.scale * pair.scale);
         normal += weight * at * at.transpose();
         right += weight * pair.shift * at.transpose();
       }

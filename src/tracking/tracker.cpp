@@ -22,7 +22,7 @@ std::vector<std::size_t> likeliest_pairs(const std::vector<Edge>& edges, Index r
   transport::SolverOptions options{.epsilon = 0.02, .relative = false};
   options.rows = options.columns = transport::Ball{.spread = 0.5};
   options.tolerance = 1e-6;
-  const Matrix plan = transport::Solver(options).solve(cost).coupling;
+  const Matrix plan = transport::solve(cost, options).plan();
   const Vector row_sums = plan.rowwise().sum();
   const Vector column_sums = plan.colwise().sum();
   std::vector<std::size_t> chosen;

@@ -5,15 +5,14 @@
 namespace unshuffle::tracking {
 
 TransportLoss transport_loss(const Matrix& cost, const transport::SolverOptions& options) {
-  transport::Solver solver(options);
-  const transport::Plan plan = solver.solve(cost);
+  const transport::Solution solution = transport::solve(cost, options);
   // All costs raised by one raise <C,Γ*> by one, so the weights sum to one. Where they do not, the adjoint system was
   // singular to working accuracy (a row on the edge of being given up), and the plan itself, the gradient of the
   // entropic value, stands in.
-  const Matrix weights = solver.weights(plan);
+  const Matrix weights = solution.gradient();
   constexpr double largest = 10;
   const bool sound = std::abs(weights.sum() - 1) < 1e-3 && weights.cwiseAbs().sum() < largest;
-  return {plan.transport_cost, sound ? weights : plan.coupling};
+  return {solution.transport_cost(), sound ? weights : solution.plan()};
 }
 
 transport::SolverOptions relaxed_marginals(double epsilon, double unmatched) {

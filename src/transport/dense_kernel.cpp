@@ -18,8 +18,8 @@ constexpr Index tile = 192;
 
 }  // namespace
 
-DenseKernel::DenseKernel(const MatrixRef& cost, Vector row_weights, Vector column_weights, double epsilon, Team* team)
-    : cost_(cost),
+DenseKernel::DenseKernel(Matrix cost, Vector row_weights, Vector column_weights, double epsilon, Team* team)
+    : cost_(std::move(cost)),
       row_weights_(std::move(row_weights)),
       column_weights_(std::move(column_weights)),
       team_(team),
@@ -27,9 +27,9 @@ DenseKernel::DenseKernel(const MatrixRef& cost, Vector row_weights, Vector colum
       epsilon_(epsilon),
       inverse_epsilon_(1 / epsilon),
       row_base_(Vector::Zero(row_weights_.size())),
-      column_base_(Vector::Zero(cost.cols())),
-      plan_(cost.rows(), cost.cols()),
-      shifts_(cost.rows()) {}
+      column_base_(Vector::Zero(cost_.cols())),
+      plan_(cost_.rows(), cost_.cols()),
+      shifts_(cost_.rows()) {}
 
 void DenseKernel::rebase(Vector& u, Vector& v) {
   row_base_ += u;

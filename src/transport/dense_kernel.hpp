@@ -16,8 +16,8 @@ namespace unshuffle::transport {
 /// products, at the price of one sum over columns each.
 class DenseKernel {
  public:
-  /// `cost` must outlive the kernel. With a team of several, it is this process's share of the rows.
-  DenseKernel(const MatrixRef& cost, Vector row_weights, Vector column_weights, double epsilon, Team* team = nullptr);
+  /// With a team of several, `cost` is this process's share of the rows.
+  DenseKernel(Matrix cost, Vector row_weights, Vector column_weights, double epsilon, Team* team = nullptr);
 
   [[nodiscard]] Index rows() const { return row_weights_.size(); }
   [[nodiscard]] Index cols() const { return cost_.cols(); }
@@ -68,7 +68,7 @@ class DenseKernel {
   void subtract_sparse(const Vector& inverse_a1, double cutoff);
   void subtract_dense(const Vector& inverse_a1);
 
-  MatrixRef cost_;
+  Matrix cost_;
   Vector row_weights_, column_weights_;
   Team* team_;
   RowShare own_;

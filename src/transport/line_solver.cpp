@@ -22,6 +22,27 @@ MarginalPolicy scaled(const MarginalPolicy& policy, double factor) {
   return policy;  // a ball's entropy is in units of ε already
 }
 
+/// Lowers limits so that from one position to the next they grow by at most `growth` times the distance.
+void grade(Vector& limit, const Vector& position, double growth) {
+  for (Index k = 1; k < limit.size(); ++k)
+    limit[k] = std::min(limit[k], limit[k - 1] + growth * (position[k] - position[k - 1]));
+  for (Index k = limit.size() - 1; k > 0; --k)
+    limit[k - 1] = std::min(limit[k - 1], limit[k] + growth * (position[k] - position[k - 1]));
+}
+
+/// Makes a rule narrow where limits are below its widths.
+void narrow(CompressionRule& rule, const Vector& position, const Vector& box_limit, const Vector& cell_limit) {
+  rule.narrow_at.clear();
+  rule.box_factor.clear();
+  rule.cell_factor.clear();
+  for (Index node = 0; node < position.size(); ++node) {
+    if (box_limit[node] >= rule.box_width && cell_limit[node] >= rule.cell_width) continue;
+    rule.narrow_at.push_back(position[node]);
+    rule.box_factor.push_back(box_limit[node] / rule.box_width);
+    rule.cell_factor.push_back(cell_limit[node] / rule.cell_width);
+  }
+}
+
 }  // namespace
 
 void LineSolver::compress(const Sides& sides, Side side, double epsilon) {
@@ -152,30 +173,15 @@ bool LineSolver::narrow_where_needed(const LinePoints& own, Side side, double& w
         cell_limit[k],
         cell_width[k] * std::clamp(std::pow(0.1 * options_.accuracy / missed[k], 1.0 / rule.grid_order), 0.1, 1.0));
   }
-  auto grade = [&](Vector& limit, double growth) {
-    for (Index k = 1; k < limit.size(); ++k)
-      limit[k] = std::min(limit[k], limit[k - 1] + growth * (position[k] - position[k - 1]));
-    for (Index k = limit.size() - 1; k > 0; --k)
-      limit[k - 1] = std::min(limit[k - 1], limit[k] + growth * (position[k] - position[k - 1]));
-  };
-  grade(box_limit, box_growth);
-  grade(cell_limit, cell_growth);
+  grade(box_limit, position, box_growth);
+  grade(cell_limit, position, cell_growth);
   // A margin between what is asked for and what is found too wide, so that a slightly different plan is content.
   constexpr double margin = 1.25;
   for (const Box& box : boxes)
     for (Index node = box.first; node < box.last; ++node)
       too_wide = too_wide || box.width > margin * box_limit[node] || cell_width[node] > margin * cell_limit[node];
-  if (!too_wide) return false;
-  rule.narrow_at.clear();
-  rule.box_factor.clear();
-  rule.cell_factor.clear();
-  for (Index node = 0; node < position.size(); ++node) {
-    if (box_limit[node] >= rule.box_width && cell_limit[node] >= rule.cell_width) continue;
-    rule.narrow_at.push_back(position[node]);
-    rule.box_factor.push_back(box_limit[node] / rule.box_width);
-    rule.cell_factor.push_back(cell_limit[node] / rule.cell_width);
-  }
-  return true;
+  if (too_wide) narrow(rule, position, box_limit, cell_limit);
+  return too_wide;
 }
 
 // The entropic value's Hessian V is exact. The transport cost is F = V - dV/dλ when ε and every penalty grow by the

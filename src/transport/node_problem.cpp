@@ -14,9 +14,20 @@ struct NodeProblem::Half {
   const Matrix& source_adjoint;    // Q of the sources
   const Matrix& adjoint_border;    // l of the targets' adjoint P
   const Vector& potential_border;  // l of the targets' potential
+  const RowCost* own_cost;         // of the targets, if they pay any
+};
+
+/// Points of one side that move: where they are, what the solution says there, and how.
+struct NodeProblem::MovingPoints {
+  const Vector& positions;
+  const SideValues& values;
+  const Matrix& momentum;
 };
 
 namespace {
+
+/// Positions that are evaluated at a time, so that the exponentials that give ℓ are still at hand when u is known.
+constexpr Index together = 64;
 
 /// core⁻¹ borderᵀ x with all border columns.
 Vector border_coefficients(const Curvature& curvature, const Vector& x) {
@@ -34,6 +45,69 @@ Eigen::ArrayXd exponents(double t, const LineMeasure& sources, const Vector& pot
                          double epsilon) {
   return potential.segment(begin, count).array() -
          (t - sources.position.segment(begin, count).array()).square() / epsilon;
+}
+
+/// A position's conditional plan π over its window of sources.
+struct Conditional {
+  Index begin = 0;
+  Eigen::ArrayXd exponent, plan;
+  double log_sum = 0;  ///< ℓ.
+
+  void find(double t, const LineMeasure& sources, const Vector& potential, Index from, Index to, double epsilon) {
+    begin = from;
+    exponent = exponents(t, sources, potential, from, to - from, epsilon);
+    const double largest = exponent.maxCoeff();
+    plan = (exponent - largest).exp() * sources.weight.segment(from, to - from).array();
+    const double sum = plan.sum();
+    plan /= sum;
+    log_sum = largest + std::log(sum);
+  }
+};
+
+struct Drive {
+  Matrix on_marginal, on_gradient;
+};
+
+/// ∫K(x, y)(slope(y) + 2d/ε) dm(y) and ∫K(2d(slope + 2d/ε) - 2) dm at targets x with potential a, sources y.
+template <class MovingPoints>
+Drive drive(const Vector& x, const Vector& a, const MovingPoints& sources, double epsilon) {
+  const Vector& y = sources.positions;
+  const SideValues& source = sources.values;
+  const Matrix& m = sources.momentum;
+  Drive sum{Matrix::Zero(x.size(), m.cols()), Matrix::Zero(x.size(), m.cols())};
+  const LineMeasure all{y, Vector::Ones(y.size())};
+  const Windows windows = windows_of(x, all, source.potential, epsilon);
+  for (Index i = 0; i < x.size(); ++i) {
+    const Index begin = windows.begin[static_cast<std::size_t>(i)];
+    const Index size = windows.end[static_cast<std::size_t>(i)] - begin;
+    const Eigen::ArrayXd d = x[i] - y.segment(begin, size).array();
+    const Eigen::ArrayXd k = (exponents(x[i], all, source.potential, begin, size, epsilon) + a[i]).exp();
+    const Eigen::ArrayXd tilt = source.potential_slope.segment(begin, size).array() + 2 * d / epsilon;
+    sum.on_marginal.row(i) = (k * tilt).matrix().transpose() * m.middleRows(begin, size);
+    sum.on_gradient.row(i) = (k * (2 * d * tilt - 2)).matrix().transpose() * m.middleRows(begin, size);
+  }
+  return sum;
+}
+
+/// core⁻¹h of constraints that move with their points, and what it takes off a right-hand side.
+template <class MovingPoints>
+Matrix move_constraint(const SideTerms& terms, const Ratio& ratio, const MovingPoints& points, Matrix& rhs) {
+  const Curvature curvature = terms.curvature(ratio.log_ratio, ratio.multipliers);
+  if (curvature.border.cols() == 0) return Matrix(0, points.momentum.cols());
+  const SideValues& at = points.values;
+  const Vector ratio_slope = at.log_ratio.array().exp() * at.log_ratio_slope.array();
+  const Matrix h =
+      terms.unit_border(at.log_ratio, ratio.multipliers).transpose() * (ratio_slope.asDiagonal() * points.momentum);
+  Matrix shift = curvature.core.ldlt().solve(h);
+  rhs -= curvature.border * shift;
+  return shift;
+}
+
+/// l, of which the system's solution may lack the leading row that the gauge sets to zero.
+Matrix without_shift(const Matrix& border_change, const Matrix& shift) {
+  Matrix l = Matrix::Zero(shift.rows(), shift.cols());
+  if (shift.rows() > 0) l.bottomRows(border_change.rows()) = border_change;
+  return l - shift;
 }
 
 }  // namespace
@@ -94,9 +168,10 @@ void NodeProblem::prepare_adjoint() {
 
 NodeProblem::Half NodeProblem::half(Side side) const {
   if (side == Side::response)
-    return {row_terms_, outcome_.rows.multipliers, columns_, v_, adjoint_.y, adjoint_.row_border, row_border_of_u_};
-  return {column_terms_,          outcome_.columns.multipliers, rows_, u_, adjoint_.x,
-          adjoint_.column_border, column_border_of_v_};
+    return {row_terms_, outcome_.rows.multipliers, columns_,         v_,
+            adjoint_.y, adjoint_.row_border,       row_border_of_u_, row_cost_ ? &row_cost_ : nullptr};
+  return {column_terms_,          outcome_.columns.multipliers, rows_,  u_, adjoint_.x,
+          adjoint_.column_border, column_border_of_v_,          nullptr};
 }
 
 // At a position t let π be its conditional plan, π_q ∝ ν_q exp(v_q - d²/ε) with d = t - s_q. Then ℓ is π's log
@@ -116,61 +191,55 @@ SideValues NodeProblem::evaluate(Side side, const VectorRef& positions, Objectiv
   for (Vector* values :
        {&at.log_ratio, &at.potential, &at.gradient, &at.potential_slope, &at.log_ratio_slope, &at.gradient_slope})
     values->resize(count);
-  auto begin = [&](Index i) -> Index { return windows.begin[static_cast<std::size_t>(i)]; };
-  auto size = [&](Index i) { return windows.end[static_cast<std::size_t>(i)] - begin(i); };
-
-  // A few positions at a time, so that the exponentials that give ℓ are still at hand when u is known.
-  constexpr Index together = 64;
 #pragma omp parallel for schedule(static) if (count > 64 * together)
-  for (Index first = 0; first < count; first += together) {
-    const Index last = std::min(first + together, count), here = last - first;
-    std::vector<Eigen::ArrayXd> entries(static_cast<std::size_t>(here)), plans(entries);
-    Vector log_sums(here);
-    for (Index i = first; i < last; ++i) {
-      auto& entry = entries[static_cast<std::size_t>(i - first)];
-      auto& plan = plans[static_cast<std::size_t>(i - first)];
-      entry = exponents(positions[i], h.sources, h.source_potential, begin(i), size(i), epsilon_);
-      const double largest = entry.maxCoeff();
-      plan = (entry - largest).exp() * h.sources.weight.segment(begin(i), size(i)).array();
-      const double sum = plan.sum();
-      plan /= sum;
-      log_sums[i - first] = largest + std::log(sum);
-    }
-    Vector sums = log_sums;
-    if (row_cost_ && side == Side::response) sums -= positions.segment(first, here).unaryExpr(row_cost_);
-    const Vector log_ratio = h.terms.extend(sums, h.multipliers);
-    const Vector k = h.terms.compliance(log_ratio, h.multipliers);
-    const Vector potential = log_ratio - log_sums;
-    Vector pull = Vector::Zero(here);  // k(B l_P - u + B l_u), what the policy adds to the adjoint's row equation
+  for (Index first = 0; first < count; first += together) evaluate_some(h, positions, windows, first, through_plan, at);
+  return at;
+}
+
+void NodeProblem::evaluate_some(const Half& h, const VectorRef& positions, const Windows& windows, Index first,
+                                bool through_plan, SideValues& at) const {
+  const Index here = std::min(together, positions.size() - first);
+  std::vector<Conditional> conditionals(static_cast<std::size_t>(here));
+  Vector log_sums(here);
+  for (Index i = 0; i < here; ++i) {
+    const auto k = static_cast<std::size_t>(first + i);
+    Conditional& one = conditionals[static_cast<std::size_t>(i)];
+    one.find(positions[first + i], h.sources, h.source_potential, windows.begin[k], windows.end[k], epsilon_);
+    log_sums[i] = one.log_sum;
+  }
+  Vector sums = log_sums;
+  if (h.own_cost != nullptr) sums -= positions.segment(first, here).unaryExpr(*h.own_cost);
+  const Vector log_ratio = h.terms.extend(sums, h.multipliers);
+  const Vector k = h.terms.compliance(log_ratio, h.multipliers);
+  const Vector potential = log_ratio - log_sums;
+  Vector pull = Vector::Zero(here);  // k(B l_P - u + B l_u), what the policy adds to the adjoint's row equation
+  if (through_plan) {
+    const Matrix border = h.terms.unit_border(log_ratio, h.multipliers);
+    pull = k.cwiseProduct(border_times(border, h.adjoint_border.col(0)) - potential +
+                          border_times(border, h.potential_border));
+  }
+  at.log_ratio.segment(first, here) = log_ratio;
+  at.potential.segment(first, here) = potential;
+  Eigen::ArrayXd d, moment;
+  for (Index i = 0; i < here; ++i) {
+    const auto& [begin, entry, plan, log_sum] = conditionals[static_cast<std::size_t>(i)];  // plan: π
+    const double r = std::exp(log_ratio[i]), stiff = h.terms.is_free() ? 0 : 1 / (1 + k[i]);
+    const Index to = first + i;
+    d = positions[to] - h.sources.position.segment(begin, plan.size()).array();
+    moment = plan * d;
+    const double mean = moment.sum(), square = (moment * d).sum();
+    const double log_sum_slope = -2 * mean / epsilon_;
+    at.potential_slope[to] = -log_sum_slope * stiff;
+    at.log_ratio_slope[to] = log_sum_slope * (1 - stiff);
+    at.gradient_slope[to] = r * (2 + 2 * at.potential_slope[to] * mean - 4 * square / epsilon_);
+    at.gradient[to] = 2 * r * mean;
     if (through_plan) {
-      const Matrix border = h.terms.unit_border(log_ratio, h.multipliers);
-      pull = k.cwiseProduct(border_times(border, h.adjoint_border.col(0)) - potential +
-                            border_times(border, h.potential_border));
-    }
-    at.log_ratio.segment(first, here) = log_ratio;
-    at.potential.segment(first, here) = potential;
-    Eigen::ArrayXd d, moment;
-    for (Index i = first; i < last; ++i) {
-      const Eigen::ArrayXd& plan = plans[static_cast<std::size_t>(i - first)];  // π
-      const Eigen::ArrayXd& entry = entries[static_cast<std::size_t>(i - first)];
-      const double r = std::exp(log_ratio[i - first]), stiff = h.terms.is_free() ? 0 : 1 / (1 + k[i - first]);
-      d = positions[i] - h.sources.position.segment(begin(i), size(i)).array();
-      moment = plan * d;
-      const double mean = moment.sum(), square = (moment * d).sum();
-      const double log_sum_slope = -2 * mean / epsilon_;
-      at.potential_slope[i] = -log_sum_slope * stiff;
-      at.log_ratio_slope[i] = log_sum_slope * (1 - stiff);
-      at.gradient_slope[i] = r * (2 + 2 * at.potential_slope[i] * mean - 4 * square / epsilon_);
-      at.gradient[i] = 2 * r * mean;
-      if (through_plan) {
-        const auto q = h.source_adjoint.col(0).segment(begin(i), size(i)).array();
-        const double u = potential[i - first];
-        const double p = stiff * (pull[i - first] - (plan * (entry + u + q)).sum());
-        at.gradient[i] = 2 * r * (moment * (1 + u + p + entry + q)).sum();
-      }
+      const auto q = h.source_adjoint.col(0).segment(begin, plan.size()).array();
+      const double u = potential[i];
+      const double p = stiff * (pull[i] - (plan * (entry + u + q)).sum());
+      at.gradient[to] = 2 * r * (moment * (1 + u + p + entry + q)).sum();
     }
   }
-  return at;
 }
 
 // When points move, the potentials change as functions: δu(t), δv(s). Linearising the row equation at any t,
@@ -180,86 +249,52 @@ SideValues NodeProblem::evaluate(Side side, const VectorRef& positions, Objectiv
 // The gradient reacts by  δG(t) = ∫K C_t (δu + δv) dν + ∫∂_s(K C_t) dm,  C_t = 2d,  ∂_s(K C_t) = K(2d(v' + 2d/ε) - 2).
 // The Hessian's reaction part is Σ over both sides of <momentum, δG>. Tested against finite differences.
 Matrix NodeProblem::reaction(const Vector& row_positions, const Vector& column_positions, const Momentum& momentum) {
-  const Index directions = momentum.rows.cols();
   const SideValues at_rows = evaluate(Side::response, row_positions, Objective::entropic);
   const SideValues at_columns = evaluate(Side::feature, column_positions, Objective::entropic);
-
-  // ∫K(x, y)(slope(y) + 2d/ε) dm(y) and ∫K(2d(slope + 2d/ε) - 2) dm at targets x with potential a, sources y.
-  auto drive = [&](const Vector& x, const Vector& a, const Vector& y, const SideValues& source, const Matrix& m,
-                   Matrix& on_marginal, Matrix& on_gradient) {
-    on_marginal.setZero(x.size(), directions);
-    on_gradient.setZero(x.size(), directions);
-    const LineMeasure all{y, Vector::Ones(y.size())};
-    const Windows windows = windows_of(x, all, source.potential, epsilon_);
-    for (Index i = 0; i < x.size(); ++i) {
-      const Index begin = windows.begin[static_cast<std::size_t>(i)];
-      const Index size = windows.end[static_cast<std::size_t>(i)] - begin;
-      const Eigen::ArrayXd d = x[i] - y.segment(begin, size).array();
-      const Eigen::ArrayXd k = (exponents(x[i], all, source.potential, begin, size, epsilon_) + a[i]).exp();
-      const Eigen::ArrayXd tilt = source.potential_slope.segment(begin, size).array() + 2 * d / epsilon_;
-      on_marginal.row(i) = (k * tilt).matrix().transpose() * m.middleRows(begin, size);
-      on_gradient.row(i) = (k * (2 * d * tilt - 2)).matrix().transpose() * m.middleRows(begin, size);
-    }
-  };
+  const MovingPoints rows{row_positions, at_rows, momentum.rows};
+  const MovingPoints columns{column_positions, at_columns, momentum.columns};
   // Right-hand sides on the nodes.
-  Matrix f, g, unused;
-  drive(rows_.position, u_, column_positions, at_columns, momentum.columns, f, unused);
-  drive(columns_.position, v_, row_positions, at_rows, momentum.rows, g, unused);
-  f = -(rows_.weight.asDiagonal() * f);
-  g = -(columns_.weight.asDiagonal() * g);
-  auto moving_constraint = [](const SideTerms& terms, const Ratio& ratio, const SideValues& at, const Matrix& m,
-                              Matrix& rhs) -> Matrix {
-    const Curvature curvature = terms.curvature(ratio.log_ratio, ratio.multipliers);
-    if (curvature.border.cols() == 0) return Matrix(0, m.cols());
-    const Vector ratio_slope = at.log_ratio.array().exp() * at.log_ratio_slope.array();
-    const Matrix h = terms.unit_border(at.log_ratio, ratio.multipliers).transpose() * (ratio_slope.asDiagonal() * m);
-    const Matrix shift = curvature.core.ldlt().solve(h);
-    rhs -= curvature.border * shift;
-    return shift;
-  };
-  const Matrix row_shift = moving_constraint(row_terms_, outcome_.rows, at_rows, momentum.rows, f);
-  const Matrix column_shift = moving_constraint(column_terms_, outcome_.columns, at_columns, momentum.columns, g);
+  Matrix f = -(rows_.weight.asDiagonal() * drive(rows_.position, u_, columns, epsilon_).on_marginal);
+  Matrix g = -(columns_.weight.asDiagonal() * drive(columns_.position, v_, rows, epsilon_).on_marginal);
+  const Matrix row_shift = move_constraint(row_terms_, outcome_.rows, rows, f);
+  const Matrix column_shift = move_constraint(column_terms_, outcome_.columns, columns, g);
   const SystemSolution change = solver_.solve_system(outcome_, f, g);
-
-  // δG at the positions of each side; everything is taken per unit of r first, because r itself may underflow.
-  auto react = [&](Side side, const Vector& x, const SideValues& at, const Vector& y, const SideValues& source,
-                   const Matrix& m, const Matrix& source_change, const Matrix& border_change, const Matrix& shift) {
-    const Half h = half(side);
-    const Vector minus_log_sums = at.potential - at.log_ratio;
-    Matrix on_marginal, on_gradient;
-    drive(x, minus_log_sums, y, source, m, on_marginal, on_gradient);
-    const Vector k = h.terms.compliance(at.log_ratio, h.multipliers);
-    const Matrix border = h.terms.unit_border(at.log_ratio, h.multipliers);
-    Matrix l = Matrix::Zero(border.cols(), directions);
-    if (border.cols() > 0) {
-      l.bottomRows(border_change.rows()) = border_change;
-      l -= shift;
-    }
-    const Matrix from_border = k.asDiagonal() * (border * l);
-    const Windows windows = windows_of(x, h.sources, h.source_potential, epsilon_);
-    Matrix change_of_gradient = on_gradient;
-    for (Index i = 0; i < x.size(); ++i) {
-      const Index begin = windows.begin[static_cast<std::size_t>(i)];
-      const Index size = windows.end[static_cast<std::size_t>(i)] - begin;
-      const Eigen::ArrayXd d = x[i] - h.sources.position.segment(begin, size).array();
-      const Eigen::ArrayXd plan =
-          (exponents(x[i], h.sources, h.source_potential, begin, size, epsilon_) + minus_log_sums[i]).exp() *
-          h.sources.weight.segment(begin, size).array();
-      const Eigen::RowVectorXd from_sources = plan.matrix().transpose() * source_change.middleRows(begin, size);
-      Eigen::RowVectorXd own = Eigen::RowVectorXd::Zero(directions);
-      if (!h.terms.is_free()) own = (from_border.row(i) - on_marginal.row(i) - from_sources) / (1 + k[i]);
-      change_of_gradient.row(i) += 2 * (plan * d).sum() * own;
-      change_of_gradient.row(i) += 2 * (plan * d).matrix().transpose() * source_change.middleRows(begin, size);
-      change_of_gradient.row(i) *= std::exp(at.log_ratio[i]);
-    }
-    return change_of_gradient;
-  };
-  const Matrix row_reaction = react(Side::response, row_positions, at_rows, column_positions, at_columns,
-                                    momentum.columns, change.y, change.row_border, row_shift);
-  const Matrix column_reaction = react(Side::feature, column_positions, at_columns, row_positions, at_rows,
-                                       momentum.rows, change.x, change.column_border, column_shift);
+  const Matrix row_reaction =
+      react(Side::response, rows, columns, change.y, without_shift(change.row_border, row_shift));
+  const Matrix column_reaction =
+      react(Side::feature, columns, rows, change.x, without_shift(change.column_border, column_shift));
   Matrix hessian = momentum.rows.transpose() * row_reaction + momentum.columns.transpose() * column_reaction;
   return 0.5 * (hessian + hessian.transpose());
+}
+
+// δG at the positions of a side; everything is taken per unit of r first, because r itself may underflow.
+Matrix NodeProblem::react(Side side, const MovingPoints& own, const MovingPoints& other, const Matrix& source_change,
+                          const Matrix& l) const {
+  const Half h = half(side);
+  const Vector& x = own.positions;
+  const SideValues& at = own.values;
+  const Vector minus_log_sums = at.potential - at.log_ratio;
+  const auto [on_marginal, on_gradient] = drive(x, minus_log_sums, other, epsilon_);
+  const Vector k = h.terms.compliance(at.log_ratio, h.multipliers);
+  const Matrix border = h.terms.unit_border(at.log_ratio, h.multipliers);
+  const Matrix from_border = k.asDiagonal() * (border * l);
+  const Windows windows = windows_of(x, h.sources, h.source_potential, epsilon_);
+  Matrix change_of_gradient = on_gradient;
+  for (Index i = 0; i < x.size(); ++i) {
+    const Index begin = windows.begin[static_cast<std::size_t>(i)];
+    const Index size = windows.end[static_cast<std::size_t>(i)] - begin;
+    const Eigen::ArrayXd d = x[i] - h.sources.position.segment(begin, size).array();
+    const Eigen::ArrayXd plan =
+        (exponents(x[i], h.sources, h.source_potential, begin, size, epsilon_) + minus_log_sums[i]).exp() *
+        h.sources.weight.segment(begin, size).array();
+    const Eigen::RowVectorXd from_sources = plan.matrix().transpose() * source_change.middleRows(begin, size);
+    Eigen::RowVectorXd change = Eigen::RowVectorXd::Zero(source_change.cols());
+    if (!h.terms.is_free()) change = (from_border.row(i) - on_marginal.row(i) - from_sources) / (1 + k[i]);
+    change_of_gradient.row(i) += 2 * (plan * d).sum() * change;
+    change_of_gradient.row(i) += 2 * (plan * d).matrix().transpose() * source_change.middleRows(begin, size);
+    change_of_gradient.row(i) *= std::exp(at.log_ratio[i]);
+  }
+  return change_of_gradient;
 }
 
 // Seen from a position t of the other side, the box contributes the share f of t's sum, and over the box log K(t, ·)

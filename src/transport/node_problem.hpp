@@ -78,9 +78,17 @@ class NodeProblem {
 
  private:
   struct Half;  // one side as seen from the other
+  struct MovingPoints;
 
   [[nodiscard]] Half half(Side side) const;
   void prepare_adjoint();
+  /// evaluate() for a few positions from `first` on.
+  void evaluate_some(const Half& h, const VectorRef& positions, const Windows& windows, Index first, bool through_plan,
+                     SideValues& at) const;
+  /// How the gradient at points of a side reacts when both sides' points move, given the change of the potentials at
+  /// the other side's nodes and l of this one's.
+  [[nodiscard]] Matrix react(Side side, const MovingPoints& own, const MovingPoints& other, const Matrix& source_change,
+                             const Matrix& l) const;
   [[nodiscard]] Vector log_sum_slope(Side side) const;
   [[nodiscard]] Vector potential_slope(Side side) const;
   [[nodiscard]] const Ratio& ratio(Side side) const {

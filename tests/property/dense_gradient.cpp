@@ -22,9 +22,8 @@ struct Setting {
   SolverOptions options;
 
   [[nodiscard]] double objective(const Matrix& c, Objective which) const {
-    Solver solver(options);
-    const Plan plan = solver.solve(c, a, b);
-    return which == Objective::transport ? plan.transport_cost : plan.value;
+    const Solution solution = solve(c, a, b, options);
+    return which == Objective::transport ? solution.transport_cost() : solution.value();
   }
   /// Central differences at h and h/2, extrapolated.
   [[nodiscard]] double slope(Objective which, double h) const {
@@ -85,17 +84,16 @@ TEST(DenseGradient, AgreesWithFiniteDifferencesForEveryPolicyOverElevenDecadesOf
                                  std::to_string(at.cost.rows()) + "x" + std::to_string(at.cost.cols()) + " epsilon 1e" +
                                  std::to_string(std::log10(relative));
         SCOPED_TRACE(name);
-        Solver solver(at.options);
-        const Plan plan = solver.solve(at.cost, at.a, at.b);
+        const Solution solution = solve(at.cost, at.a, at.b, at.options);
         const double h = std::exp2(std::floor(std::log2(relative / 64)));
         for (Objective which : {Objective::transport, Objective::entropic}) {
-          const Matrix w = solver.weights(plan, which);
+          const Matrix w = solution.gradient(which);
           const double analytic = w.cwiseProduct(at.direction).sum();
           const double size = std::max(std::abs(analytic), 0.1 * w.cwiseProduct(at.direction).cwiseAbs().sum());
           const double error = std::abs(at.slope(which, h) - analytic) / size;
           // A plan that rounding leaves δ off its marginals leaves F off by δ and its difference quotient by δ/h.
-          const double bound = std::max(attainable(relative, yields), 2 * plan.marginal_error / h);
-          EXPECT_LE(error, bound) << testing::name_of(which) << " " << plan.message;
+          const double bound = std::max(attainable(relative, yields), 2 * solution.marginal_error() / h);
+          EXPECT_LE(error, bound) << testing::name_of(which) << " " << solution.message();
           (bound <= 1e-6 ? sharp : loose).see(error / bound, testing::name_of(which) + " " + name);
         }
       }
@@ -111,19 +109,18 @@ TEST(DenseGradient, OfAnyFunctionOfThePlanAgreesWithFiniteDifferencesForEveryPol
           testing::name_of(rows) + "/" + testing::name_of(columns) + " epsilon " + std::to_string(relative);
       SCOPED_TRACE(name);
       const Matrix cotangent = draw.normals(at.cost.rows(), at.cost.cols());
-      Solver solver(at.options);
-      const Plan plan = solver.solve(at.cost, at.a, at.b);
-      const Matrix gradient = solver.pull_back(plan, cotangent);
+      const Solution solution = solve(at.cost, at.a, at.b, at.options);
+      const Matrix gradient = solution.pull_back(cotangent);
       auto function = [&](double step) {
-        Solver other(at.options);
-        return other.solve(at.cost + step * at.direction, at.a, at.b).coupling.cwiseProduct(cotangent).sum();
+        const Solution moved = solve(at.cost + step * at.direction, at.a, at.b, at.options);
+        return moved.plan().cwiseProduct(cotangent).sum();
       };
       auto central = [&](double h) { return (function(h) - function(-h)) / (2 * h); };
       const double h = std::exp2(std::floor(std::log2(relative / 64)));
       const double slope = (4 * central(h / 2) - central(h)) / 3;
       const double analytic = gradient.cwiseProduct(at.direction).sum();
       const double size = std::max(std::abs(analytic), 0.1 * gradient.cwiseProduct(at.direction).cwiseAbs().sum());
-      const double bound = std::max(1e-6, (2 * plan.marginal_error + 1e-14 / relative) / (h * size));
+      const double bound = std::max(1e-6, (2 * solution.marginal_error() + 1e-14 / relative) / (h * size));
       const double error = std::abs(slope - analytic) / size;
       EXPECT_LE(error, bound);
       worst.see(error / bound, name);
@@ -131,10 +128,8 @@ TEST(DenseGradient, OfAnyFunctionOfThePlanAgreesWithFiniteDifferencesForEveryPol
 }
 
 TEST(DenseGradient, OfThePlanRefusesACotangentOfAnotherShape) {
-  Solver solver;
-  EXPECT_THROW((void)solver.pull_back({}, Matrix::Zero(1, 1)), InvalidInput);
-  const Plan plan = solver.solve(Matrix::Random(3, 2));
-  EXPECT_THROW((void)solver.pull_back(plan, Matrix::Zero(2, 3)), InvalidInput);
+  const Solution solution = solve(Matrix::Random(3, 2));
+  EXPECT_THROW((void)solution.pull_back(Matrix::Zero(2, 3)), InvalidInput);
 }
 
 // When ε and every penalty grow by a common factor λ, the envelope theorem says dV/dλ = V - F.

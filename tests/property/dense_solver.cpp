@@ -75,41 +75,43 @@ TEST(DenseSolver, ConvergesAndIsAPlanOfItsPotentialsWithTheMarginalsItClaims) {
   for (const Case& one : cases(101, 320, 1e-8)) {
     SCOPED_TRACE(one.name);
     Solver solver(one.options);
-    const Plan plan = solver.solve(one.cost, one.a, one.b);
-    if (!plan.converged) {
+    const Solution solution = solver.solve(one.cost, one.a, one.b);
+    if (!solution.converged()) {
       ++unconverged;
-      EXPECT_FALSE(plan.message.empty());
-      ADD_FAILURE() << plan.message;
+      EXPECT_FALSE(solution.message().empty());
+      ADD_FAILURE() << solution.message();
       continue;
     }
-    const Vector row_sums = plan.coupling.rowwise().sum(), column_sums = plan.coupling.colwise().sum();
-    const double largest = one.cost.maxCoeff(), eps = plan.epsilon;
+    const Vector row_sums = solution.plan().rowwise().sum(), column_sums = solution.plan().colwise().sum();
+    const double largest = one.cost.maxCoeff(), eps = solution.epsilon();
     // Rounding of potentials as large as the costs, in units of ε.
     const double rounding = 4e-16 * (1 + largest / eps);
-    const double error = testing::policy_error(one.options.rows, one.a, row_sums, plan.row_potential, eps) +
-                         testing::policy_error(one.options.columns, one.b, column_sums, plan.column_potential, eps);
+    const double error =
+        testing::policy_error(one.options.rows, one.a, row_sums, solution.row_potential(), eps) +
+        testing::policy_error(one.options.columns, one.b, column_sums, solution.column_potential(), eps);
     EXPECT_LE(error, 2 * one.options.tolerance + 20 * rounding);
     marginal.see(error / one.options.tolerance, one.name);
 
-    const Matrix exponent = ((-one.cost).colwise() + plan.row_potential).rowwise() + plan.column_potential.transpose();
+    const Matrix exponent =
+        ((-one.cost).colwise() + solution.row_potential()).rowwise() + solution.column_potential().transpose();
     const Matrix expected = one.a.asDiagonal() * (exponent / eps).array().exp().matrix() * one.b.asDiagonal();
-    const double formula_error = (plan.coupling - expected).lpNorm<1>();
+    const double formula_error = (solution.plan() - expected).lpNorm<1>();
     EXPECT_LE(formula_error, 1e-12 + 20 * rounding);
     formula.see(formula_error / (1e-12 + 20 * rounding), one.name);
 
-    const double direct = plan.coupling.cwiseProduct(one.cost).sum();
+    const double direct = solution.plan().cwiseProduct(one.cost).sum();
     double entropy = 0;
     for (Index j = 0; j < one.cost.cols(); ++j)
       for (Index i = 0; i < one.cost.rows(); ++i)
-        if (const double g = plan.coupling(i, j); g > 0) entropy += g * (std::log(g / one.a[i] / one.b[j]) - 1);
+        if (const double g = solution.plan()(i, j); g > 0) entropy += g * (std::log(g / one.a[i] / one.b[j]) - 1);
     const double direct_value = direct + eps * entropy + testing::penalty_of(one.options.rows, one.a, row_sums, eps) +
                                 testing::penalty_of(one.options.columns, one.b, column_sums, eps);
     const double size = largest + eps;
-    EXPECT_NEAR(plan.transport_cost, direct, 1e-12 * size);
+    EXPECT_NEAR(solution.transport_cost(), direct, 1e-12 * size);
     // The policies' penalties are taken at the demanded sums: 1e-9 of mass away from the plan's own.
-    EXPECT_NEAR(plan.value, direct_value, 1e-8 * size);
-    cost_error.see(std::abs(plan.transport_cost - direct) / (largest > 0 ? largest : 1), one.name);
-    value_error.see(std::abs(plan.value - direct_value) / size, one.name);
+    EXPECT_NEAR(solution.value(), direct_value, 1e-8 * size);
+    cost_error.see(std::abs(solution.transport_cost() - direct) / (largest > 0 ? largest : 1), one.name);
+    value_error.see(std::abs(solution.value() - direct_value) / size, one.name);
   }
   EXPECT_EQ(unconverged, 0);
 }
@@ -141,22 +143,22 @@ TEST(DenseSolver, SampledSumsAreThoseOfABalancedProblemWithWhatIsMissingAdded) {
     const SolverOptions exact{.epsilon = epsilon, .relative = false, .tolerance = 1e-12};
     SolverOptions sampled = exact;
     sampled.rows = Sampled{};
-    const Plan plan = Solver(sampled).solve(cost);
-    const Plan whole = Solver(exact).solve(with_the_unseen(cost, epsilon));
-    ASSERT_TRUE(plan.converged && whole.converged) << plan.message << whole.message;
+    const Solution solution = Solver(sampled).solve(cost);
+    const Solution whole = Solver(exact).solve(with_the_unseen(cost, epsilon));
+    ASSERT_TRUE(solution.converged() && whole.converged()) << solution.message() << whole.message();
     // Per column: links of a column to a row, or to the unseen rows, split by how much each has to do with it.
-    Matrix links = whole.coupling.topLeftCorner(n, m);
+    Matrix links = whole.plan().topLeftCorner(n, m);
     if (n < m) {
       const Matrix kernel = (-cost / epsilon).array().exp();
       for (Index j = 0; j < m; ++j)
-        links.col(j) += kernel.col(j) / kernel.col(j).sum() * whole.coupling.col(j).tail(m - n).sum();
+        links.col(j) += kernel.col(j) / kernel.col(j).sum() * whole.plan().col(j).tail(m - n).sum();
     }
     const double share = links.sum();  // of the whole problem's mass
-    const double plan_error = (plan.coupling - links / share).lpNorm<1>();
+    const double plan_error = (solution.plan() - links / share).lpNorm<1>();
     EXPECT_LE(plan_error, 1e-9);
     plans.see(plan_error, "case " + std::to_string(k));
     // Values differ by the mass that they are of, and by the 1 in ΣΓ(log Γ - 1).
-    const double per_link = (whole.value + epsilon) / share, here = plan.value + epsilon;
+    const double per_link = (whole.value() + epsilon) / share, here = solution.value() + epsilon;
     EXPECT_NEAR(here, per_link, 1e-9 * (1 + epsilon));
     values.see(std::abs(here - per_link) / (1 + epsilon), "case " + std::to_string(k));
   }
@@ -178,12 +180,12 @@ TEST(DenseSolver, RobustMarginalsStayOnTheSimplexInsideTheirBallAndGiveOutliersL
     const double epsilon = draw.log_uniform(1e-8, 0.3);
     Solver solver(
         {.epsilon = epsilon, .rows = ball, .columns = both ? MarginalPolicy(ball) : Exact{}, .tolerance = 1e-10});
-    const Plan plan = solver.solve(cost, a, b);
+    const Solution solution = solver.solve(cost, a, b);
     const std::string name = "case " + std::to_string(k) + " " + std::to_string(n) + "x" + std::to_string(m) +
                              " spread " + std::to_string(ball.spread) + " entropy " + std::to_string(ball.entropy) +
                              " epsilon " + std::to_string(epsilon) + (both ? " both" : "");
     SCOPED_TRACE(name);
-    ASSERT_TRUE(plan.converged) << plan.message;
+    ASSERT_TRUE(solution.converged()) << solution.message();
     auto check = [&](const Vector& weights, const Vector& sums) {
       const double distance = ((sums - weights).array().square() / weights.array()).sum();
       EXPECT_NEAR(sums.sum(), 1, 1e-9);
@@ -191,11 +193,12 @@ TEST(DenseSolver, RobustMarginalsStayOnTheSimplexInsideTheirBallAndGiveOutliersL
       simplex.see(std::abs(sums.sum() - 1), name);
       outside.see(distance - ball.spread, name);
     };
-    check(a, plan.coupling.rowwise().sum());
-    if (both) check(b, plan.coupling.colwise().sum());
-    EXPECT_LT(plan.coupling.row(outlier).sum(), a[outlier]);
+    check(a, solution.plan().rowwise().sum());
+    if (both) check(b, solution.plan().colwise().sum());
+    EXPECT_LT(solution.plan().row(outlier).sum(), a[outlier]);
     for (Index i = 0; i < n; ++i)
-      EXPECT_GE(plan.coupling.row(i).sum() / a[i], plan.coupling.row(outlier).sum() / a[outlier] * (1 - 1e-9) - 1e-300);
+      EXPECT_GE(solution.plan().row(i).sum() / a[i],
+                solution.plan().row(outlier).sum() / a[outlier] * (1 - 1e-9) - 1e-300);
   }
 }
 
@@ -210,11 +213,11 @@ TEST(DenseSolver, SmallProblemsBetweenTwoBallsConvergeAndTheirWeightedPlansSumTo
         Matrix cost = draw.normals(draw.integer(2, 7), draw.integer(2, 7)).cwiseAbs();
         if (draw.chance(0.5)) cost.diagonal() *= 0.02;
         Solver solver({.epsilon = epsilon, .relative = false, .rows = Ball{spread}, .columns = Ball{spread}});
-        const Plan plan = solver.solve(cost);
+        const Solution solution = solver.solve(cost);
         const std::string name =
             "spread " + std::to_string(spread) + " epsilon " + std::to_string(epsilon) + " case " + std::to_string(k);
-        ASSERT_TRUE(plan.converged) << name << ": " << plan.message;
-        const double off = std::abs(solver.weights(plan).sum() - 1);
+        ASSERT_TRUE(solution.converged()) << name << ": " << solution.message();
+        const double off = std::abs(solution.gradient().sum() - 1);
         EXPECT_LE(off, 1e-6) << name;
         worst.see(off, name);
       }
@@ -227,13 +230,13 @@ TEST(DenseSolver, TheWeightedPlanKeepsTheMarginalsOfThePlanWhenBothSidesAreExact
     const Matrix cost = random_cost(draw);
     const Vector a = draw.weights(cost.rows()), b = draw.weights(cost.cols());
     Solver solver({.epsilon = draw.log_uniform(1e-8, 1e3)});
-    const Plan plan = solver.solve(cost, a, b);
-    ASSERT_TRUE(plan.converged) << plan.message;
-    const Matrix w = solver.weights(plan);
+    const Solution solution = solver.solve(cost, a, b);
+    ASSERT_TRUE(solution.converged()) << solution.message();
+    const Matrix w = solution.gradient();
     const double error = (w.rowwise().sum() - a).lpNorm<1>() + (w.colwise().sum().transpose() - b).lpNorm<1>();
-    EXPECT_LE(error, 1e-8) << "case " << k << " epsilon " << plan.epsilon / std::max(1e-300, cost.maxCoeff());
+    EXPECT_LE(error, 1e-8) << "case " << k << " epsilon " << solution.epsilon() / std::max(1e-300, cost.maxCoeff());
     worst.see(error, "case " + std::to_string(k));
-    EXPECT_EQ(solver.weights(plan, Objective::entropic), plan.coupling);
+    EXPECT_EQ(solution.gradient(Objective::entropic), solution.plan());
   }
 }
 
@@ -244,10 +247,10 @@ TEST(DenseSolver, TransposingTheProblemTransposesTheAnswer) {
     SolverOptions swapped = one.options;
     std::swap(swapped.rows, swapped.columns);
     Solver solver(one.options), other(swapped);
-    const Plan plan = solver.solve(one.cost, one.a, one.b);
-    const Plan transposed = other.solve(one.cost.transpose(), one.b, one.a);
-    const double error = (plan.coupling - transposed.coupling.transpose()).lpNorm<1>();
-    EXPECT_LE(error, 1e-7 * std::max(1.0, plan.coupling.sum()));
+    const Solution solution = solver.solve(one.cost, one.a, one.b);
+    const Solution transposed = other.solve(one.cost.transpose(), one.b, one.a);
+    const double error = (solution.plan() - transposed.plan().transpose()).lpNorm<1>();
+    EXPECT_LE(error, 1e-7 * std::max(1.0, solution.plan().sum()));
     worst.see(error, one.name);
   }
 }

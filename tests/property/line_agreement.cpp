@@ -17,6 +17,16 @@ Matrix cost_of(const Vector& t, const Vector& s) {
   return cost;
 }
 
+struct PositionGradient {
+  Vector t, s;
+};
+
+/// Of a function of the cost (t_i - s_j)² whose derivative in it is w.
+PositionGradient through_positions(const Matrix& w, const Vector& t, const Vector& s) {
+  const Vector by_row = w.rowwise().sum(), by_column = w.colwise().sum();
+  return {2 * (by_row.cwiseProduct(t) - w * s), 2 * (by_column.cwiseProduct(s) - w.transpose() * t)};
+}
+
 std::string describe(const MarginalPolicy& rows, const MarginalPolicy& columns, double relative) {
   return testing::name_of(rows) + "/" + testing::name_of(columns) + " epsilon 1e" +
          std::to_string(std::log10(relative));
@@ -39,20 +49,21 @@ TEST(LineAgreement, AgreesWithTheDenseSolverInObjectivePotentialsMarginalsAndGra
       LineTransport line({.row_policy = rows, .column_policy = columns, .tolerance = 1e-11});
       Solver solver({.epsilon = epsilon, .relative = false, .rows = rows, .columns = columns, .tolerance = 1e-11});
       const LineReport report = line.solve(t, a, s, b, epsilon);
-      const Plan plan = solver.solve(cost, a, b);
+      const Solution solution = solver.solve(cost, a, b);
       EXPECT_TRUE(report.converged) << "line: " << report.message;
-      EXPECT_TRUE(plan.converged) << "dense: " << plan.message;
-      if (!report.converged || !plan.converged) continue;
+      EXPECT_TRUE(solution.converged()) << "dense: " << solution.message();
+      if (!report.converged || !solution.converged()) continue;
 
-      const double cost_size = std::max(std::abs(plan.transport_cost), epsilon * plan.coupling.sum());
-      const double objective_error = std::max(std::abs(report.transport_cost - plan.transport_cost) / cost_size,
-                                              std::abs(report.value - plan.value) / (std::abs(plan.value) + epsilon));
+      const double cost_size = std::max(std::abs(solution.transport_cost()), epsilon * solution.plan().sum());
+      const double objective_error =
+          std::max(std::abs(report.transport_cost - solution.transport_cost()) / cost_size,
+                   std::abs(report.value - solution.value()) / (std::abs(solution.value()) + epsilon));
       EXPECT_LE(objective_error, 1e-8);
       objective.see(objective_error, name);
 
       // Up to a constant that one potential gains and the other loses; in units of ε, where a row holds mass.
       const Vector u = line.potential(Side::response), v = line.potential(Side::feature);
-      const Vector du = u - plan.row_potential / epsilon, dv = v - plan.column_potential / epsilon;
+      const Vector du = u - solution.row_potential() / epsilon, dv = v - solution.column_potential() / epsilon;
       const Vector row_ratio = line.log_ratio(Side::response).array().exp();
       const Vector column_ratio = line.log_ratio(Side::feature).array().exp();
       Index fullest = 0;
@@ -65,20 +76,17 @@ TEST(LineAgreement, AgreesWithTheDenseSolverInObjectivePotentialsMarginalsAndGra
       potential.see(potential_error, name);
 
       const double marginal_error =
-          (a.cwiseProduct(row_ratio) - plan.coupling.rowwise().sum()).lpNorm<1>() +
-          (b.cwiseProduct(column_ratio) - plan.coupling.colwise().sum().transpose()).lpNorm<1>();
+          (a.cwiseProduct(row_ratio) - solution.plan().rowwise().sum()).lpNorm<1>() +
+          (b.cwiseProduct(column_ratio) - solution.plan().colwise().sum().transpose()).lpNorm<1>();
       EXPECT_LE(marginal_error, 1e-8);
       marginal.see(marginal_error, name);
 
       for (Objective which : {Objective::transport, Objective::entropic}) {
-        const Matrix w = solver.weights(plan, which);
-        const Vector by_row = w.rowwise().sum(), by_column = w.colwise().sum();
-        const Vector dt = 2 * (by_row.cwiseProduct(t) - w * s),
-                     ds = 2 * (by_column.cwiseProduct(s) - w.transpose() * t);
+        const PositionGradient dense = through_positions(solution.gradient(which), t, s);
         const Vector gt = a.cwiseProduct(line.gradient(Side::response, which));
         const Vector gs = b.cwiseProduct(line.gradient(Side::feature, which));
-        const double size = dt.lpNorm<1>() + ds.lpNorm<1>() + epsilon * 1e-3;
-        const double error = ((gt - dt).lpNorm<1>() + (gs - ds).lpNorm<1>()) / size;
+        const double size = dense.t.lpNorm<1>() + dense.s.lpNorm<1>() + epsilon * 1e-3;
+        const double error = ((gt - dense.t).lpNorm<1>() + (gs - dense.s).lpNorm<1>()) / size;
         EXPECT_LE(error, 1e-7) << testing::name_of(which);
         gradient.see(error, testing::name_of(which) + " " + name);
       }

@@ -135,14 +135,14 @@ Answer on_the_line(const Problem& one) {
 
 Answer by_the_matrix(const Problem& one) {
   Solver solver({.epsilon = one.epsilon, .relative = false, .rows = one.rows, .columns = one.columns});
-  const Plan plan = solver.solve(one.cost, one.a, one.b);
-  return {plan.converged,
-          plan.message,
-          plan.coupling,
-          plan.row_potential / one.epsilon,
-          plan.column_potential / one.epsilon,
-          plan.value,
-          plan.transport_cost};
+  const Solution solution = solver.solve(one.cost, one.a, one.b);
+  return {solution.converged(),
+          solution.message(),
+          solution.plan(),
+          solution.row_potential() / one.epsilon,
+          solution.column_potential() / one.epsilon,
+          solution.value(),
+          solution.transport_cost()};
 }
 
 /// What is wrong with the answer; empty when nothing is.

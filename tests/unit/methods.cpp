@@ -426,9 +426,7 @@ TEST(Methods, unrolled_gradient_tends_to_the_implicit_one_and_differs_before) {
   RandomStream random(15, 15);
   const Matrix cost = Matrix::NullaryExpr(8, 8, [&] { return random.uniform(); });
   const Vector weights = Vector::Constant(8, 0.125);
-  transport::Solver solver({.epsilon = 0.05, .relative = false, .tolerance = 1e-12});
-  const transport::Plan plan = solver.solve(cost);
-  const Matrix implicit = solver.weights(plan);
+  const Matrix implicit = transport::solve(cost, {.epsilon = 0.05, .relative = false, .tolerance = 1e-12}).gradient();
   const auto distance = [&](int iterations) {
     return (unrolled_sinkhorn(cost, weights, weights, 0.05, iterations).weights - implicit).norm() / implicit.norm();
   };

@@ -97,18 +97,18 @@ TEST(Prior, transport_cost_counts_residuals_and_the_entropic_value_counts_both) 
   Matrix cost(10, 8);
   const Vector s = (problem.z * w.tail(2)).array() + w(0);
   for (Index j = 0; j < 8; ++j) cost.col(j) = (problem.y.col(0).array() - s(j)).square();
-  transport::Solver solver({.epsilon = epsilon, .relative = false, .tolerance = 1e-12});
-  const transport::Plan plan = solver.solve(cost - epsilon * log_prior(problem));
-  const double residual = 10 * plan.coupling.cwiseProduct(cost).sum();
+  const Matrix plan =
+      transport::solve(cost - epsilon * log_prior(problem), {.epsilon = epsilon, .relative = false, .tolerance = 1e-12})
+          .plan();
+  const double residual = 10 * plan.cwiseProduct(cost).sum();
   Evaluator transport_objective(problem, *bound, options_for(Objective::transport, false));
   EXPECT_EQ(transport_objective.backend(), Backend::dense);
   EXPECT_NEAR(transport_objective.evaluate(w).objective, residual, 1e-8 * residual);
   Evaluator entropic(problem, *bound, options_for(Objective::entropic, false));
   const Evaluation both = entropic.evaluate(w);
   EXPECT_NEAR(both.transport_cost, residual, 1e-8 * residual);
-  const double entropy = (plan.coupling.array() * (plan.coupling.array().log() - 1)).sum();
-  EXPECT_NEAR(both.objective,
-              residual + 10 * epsilon * (entropy - plan.coupling.cwiseProduct(log_prior(problem)).sum()), 1e-7);
+  const double entropy = (plan.array() * (plan.array().log() - 1)).sum();
+  EXPECT_NEAR(both.objective, residual + 10 * epsilon * (entropy - plan.cwiseProduct(log_prior(problem)).sum()), 1e-7);
 }
 
 TEST(Prior, equal_weights_are_no_evidence) {

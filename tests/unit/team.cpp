@@ -190,10 +190,9 @@ TEST(Team, PlanAndItsDerivativeAreTheRowsOfTheWholeOne) {
     const Matrix cotangent = Matrix::NullaryExpr(n, m, [&] { return random.normal(); });
     const Vector a = Vector::Constant(n, 1.0 / double(n)), b = Vector::Constant(m, 1.0 / double(m));
     transport::SolverOptions options{.epsilon = 0.01, .rows = transport::Ball{.spread = 0.2}, .tolerance = 1e-11};
-    transport::Solver whole(options);
-    const transport::Plan expected = whole.solve(cost, a, b);
-    ASSERT_TRUE(expected.converged);
-    const Matrix weights = whole.weights(expected), pulled = whole.pull_back(expected, cotangent);
+    const transport::Solution expected = transport::solve(cost, a, b, options);
+    ASSERT_TRUE(expected.converged());
+    const Matrix gradient = expected.gradient(), pulled = expected.pull_back(cotangent);
     (void)as_team(3, [&, n = n, m = m](Team& team) {
       const RowShare share = team.share_of(std::max(n, m));
       const auto own = [&](const Matrix& all) {
@@ -203,12 +202,12 @@ TEST(Team, PlanAndItsDerivativeAreTheRowsOfTheWholeOne) {
       transport::SolverOptions shared = options;
       shared.team = &team;
       transport::Solver solver(shared);
-      const transport::Plan plan = solver.solve(own(cost), a, b);
-      EXPECT_TRUE(plan.converged) << plan.message;
-      EXPECT_LT((plan.coupling - own(expected.coupling)).norm(), 1e-10);
-      EXPECT_NEAR(plan.value, expected.value, 1e-11);
-      EXPECT_LT((solver.weights(plan) - own(weights)).norm(), 1e-8 * weights.norm());
-      EXPECT_LT((solver.pull_back(plan, own(cotangent)) - own(pulled)).norm(), 1e-8 * pulled.norm());
+      const transport::Solution solution = solver.solve(own(cost), a, b);
+      EXPECT_TRUE(solution.converged()) << solution.message();
+      EXPECT_LT((solution.plan() - own(expected.plan())).norm(), 1e-10);
+      EXPECT_NEAR(solution.value(), expected.value(), 1e-11);
+      EXPECT_LT((solution.gradient() - own(gradient)).norm(), 1e-8 * gradient.norm());
+      EXPECT_LT((solution.pull_back(own(cotangent)) - own(pulled)).norm(), 1e-8 * pulled.norm());
       EXPECT_EQ(complaint([&] { (void)solver.solve(cost, a, b); }).substr(0, 13),
                 "cost is " + std::to_string(n) + "x" + std::to_string(m));
       return 0;

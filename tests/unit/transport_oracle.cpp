@@ -59,15 +59,15 @@ void expect_agreement(const std::string& source, double bound) {
                    .rows = policy_of(stored.at("rows")),
                    .columns = policy_of(stored.at("columns")),
                    .tolerance = 1e-12});
-    const Plan plan = solver.solve(cost, vector_of(stored.at("a")), vector_of(stored.at("b")));
-    EXPECT_TRUE(plan.converged) << plan.message;
-    EXPECT_LE((plan.coupling - expected).lpNorm<1>(), bound);
-    EXPECT_LE((plan.coupling - expected).rowwise().sum().lpNorm<1>(), bound);
-    EXPECT_LE((plan.coupling - expected).colwise().sum().lpNorm<1>(), bound);
-    EXPECT_NEAR(plan.transport_cost, stored.at("transport_cost").get<double>(), bound);
-    EXPECT_NEAR(plan.value, stored.at("value").get<double>(), bound);
-    worst.see((plan.coupling - expected).lpNorm<1>(), name_of(stored));
-    worst.see(std::abs(plan.value - stored.at("value").get<double>()), "value " + name_of(stored));
+    const Solution solution = solver.solve(cost, vector_of(stored.at("a")), vector_of(stored.at("b")));
+    EXPECT_TRUE(solution.converged()) << solution.message();
+    EXPECT_LE((solution.plan() - expected).lpNorm<1>(), bound);
+    EXPECT_LE((solution.plan() - expected).rowwise().sum().lpNorm<1>(), bound);
+    EXPECT_LE((solution.plan() - expected).colwise().sum().lpNorm<1>(), bound);
+    EXPECT_NEAR(solution.transport_cost(), stored.at("transport_cost").get<double>(), bound);
+    EXPECT_NEAR(solution.value(), stored.at("value").get<double>(), bound);
+    worst.see((solution.plan() - expected).lpNorm<1>(), name_of(stored));
+    worst.see(std::abs(solution.value() - stored.at("value").get<double>()), "value " + name_of(stored));
   }
   EXPECT_GE(seen, 12);
 }
@@ -123,9 +123,9 @@ TEST(TransportOracle, ASemiRelaxedPlanIsASoftNearestNeighbourOnEitherSide) {
     const Vector column_sums = expected.colwise().sum();
     expected *= b.cwiseQuotient(column_sums).asDiagonal();
     Solver free_rows({.epsilon = epsilon, .relative = false, .rows = Free{}});
-    EXPECT_LE((free_rows.solve(cost, a, b).coupling - expected).lpNorm<1>(), 1e-13);
+    EXPECT_LE((free_rows.solve(cost, a, b).plan() - expected).lpNorm<1>(), 1e-13);
     Solver free_columns({.epsilon = epsilon, .relative = false, .columns = Free{}});
-    EXPECT_LE((free_columns.solve(cost.transpose(), b, a).coupling - expected.transpose()).lpNorm<1>(), 1e-13);
+    EXPECT_LE((free_columns.solve(cost.transpose(), b, a).plan() - expected.transpose()).lpNorm<1>(), 1e-13);
   }
 }
 

@@ -57,7 +57,7 @@ TEST(TransportSolver, RefusesOptionsThatMakeNoSense) {
   }
   expect_refusal([&] { Solver({.tolerance = 0}); }, "tolerance");
   expect_refusal([&] { Solver({.max_iterations = 0}); }, "max_iterations");
-  expect_refusal([&] { (void)Solver().weights(Plan{}); }, "solve");
+  expect_refusal([&] { (void)solve(Matrix::Ones(2, 2), {.epsilon = -1}); }, "epsilon");
 }
 
 TEST(TransportSolver, GivesRowsOfZeroWeightNoMassAndLeavesTheOthersAsIfTheyWereNotThere) {
@@ -71,17 +71,17 @@ TEST(TransportSolver, GivesRowsOfZeroWeightNoMassAndLeavesTheOthersAsIfTheyWereN
     const SolverOptions options{
         .epsilon = 0.05, .relative = false, .rows = row_policy, .columns = column_policy, .tolerance = 1e-11};
     Solver solver(options), reduced(options);
-    const Plan plan = solver.solve(cost, a, b);
-    const Plan smaller = reduced.solve(cost(rows, columns), a(rows), b(columns));
-    ASSERT_TRUE(plan.converged) << plan.message;
-    EXPECT_EQ(plan.coupling.row(2).cwiseAbs().sum(), 0);
-    EXPECT_EQ(plan.coupling.col(0).cwiseAbs().sum() + plan.coupling.col(4).cwiseAbs().sum(), 0);
-    EXPECT_LE((plan.coupling(rows, columns) - smaller.coupling).lpNorm<1>(), 1e-9);
-    EXPECT_NEAR(plan.value, smaller.value, 1e-9);
-    EXPECT_NEAR(plan.transport_cost, smaller.transport_cost, 1e-9);
-    const Matrix w = solver.weights(plan);
+    const Solution solution = solver.solve(cost, a, b);
+    const Solution smaller = reduced.solve(cost(rows, columns), a(rows), b(columns));
+    ASSERT_TRUE(solution.converged()) << solution.message();
+    EXPECT_EQ(solution.plan().row(2).cwiseAbs().sum(), 0);
+    EXPECT_EQ(solution.plan().col(0).cwiseAbs().sum() + solution.plan().col(4).cwiseAbs().sum(), 0);
+    EXPECT_LE((solution.plan()(rows, columns) - smaller.plan()).lpNorm<1>(), 1e-9);
+    EXPECT_NEAR(solution.value(), smaller.value(), 1e-9);
+    EXPECT_NEAR(solution.transport_cost(), smaller.transport_cost(), 1e-9);
+    const Matrix w = solution.gradient();
     EXPECT_TRUE(w.allFinite());
-    EXPECT_LE((w(rows, columns) - reduced.weights(smaller)).lpNorm<1>(), 1e-7);
+    EXPECT_LE((w(rows, columns) - smaller.gradient()).lpNorm<1>(), 1e-7);
     EXPECT_EQ(w.row(2).cwiseAbs().sum() + w.col(0).cwiseAbs().sum() + w.col(4).cwiseAbs().sum(), 0);
   }
 }
@@ -92,13 +92,13 @@ TEST(TransportSolver, SolvesABatchToTheSameNumbersAsOneByOne) {
   for (int k = 0; k < 40; ++k) costs.push_back(draw.normals(draw.integer(1, 9), draw.integer(1, 9)).cwiseAbs2());
   for (const auto& [rows, columns] : testing::policy_pairs(1)) {
     const SolverOptions options{.epsilon = 1e-3, .rows = rows, .columns = columns};
-    const std::vector<Plan> plans = solve_batch(costs, options);
-    ASSERT_EQ(plans.size(), costs.size());
+    const std::vector<Solution> solutions = solve_batch(costs, options);
+    ASSERT_EQ(solutions.size(), costs.size());
     for (std::size_t k = 0; k < costs.size(); ++k) {
-      const Plan single = Solver(options).solve(costs[k]);
-      EXPECT_EQ(plans[k].coupling, single.coupling) << "problem " << k;
-      EXPECT_EQ(plans[k].value, single.value);
-      EXPECT_EQ(plans[k].converged, single.converged);
+      const Solution single = Solver(options).solve(costs[k]);
+      EXPECT_EQ(solutions[k].plan(), single.plan()) << "problem " << k;
+      EXPECT_EQ(solutions[k].value(), single.value());
+      EXPECT_EQ(solutions[k].converged(), single.converged());
     }
   }
   EXPECT_TRUE(solve_batch({}, {}).empty());
@@ -116,15 +116,15 @@ TEST(TransportSolver, ReachesTheSamePlanFromAWarmStartInFewSteps) {
     for (double size : {0.0, 1e-4, 1e-2, 1.0, 1e3}) {
       // Costs stay positive: large gains would let a side without fixed mass grow beyond what a double holds.
       const Matrix moved = (cost + size * move).cwiseAbs();
-      const Plan from_last = warm.solve(moved), cold = Solver(options).solve(moved);
-      ASSERT_TRUE(from_last.converged && cold.converged) << from_last.message << cold.message;
-      EXPECT_LE((from_last.coupling - cold.coupling).lpNorm<1>(), 1e-8 * std::max(1.0, cold.coupling.sum()));
+      const Solution from_last = warm.solve(moved), cold = Solver(options).solve(moved);
+      ASSERT_TRUE(from_last.converged() && cold.converged()) << from_last.message() << cold.message();
+      EXPECT_LE((from_last.plan() - cold.plan()).lpNorm<1>(), 1e-8 * std::max(1.0, cold.plan().sum()));
       const int most_steps = size == 0 ? 1 : size == 1e-4 ? 10 : 1000;
-      EXPECT_LE(from_last.newton_steps + from_last.sinkhorn_steps, most_steps);
+      EXPECT_LE(from_last.newton_steps() + from_last.sinkhorn_steps(), most_steps);
     }
     // Other sizes start cold.
     const Matrix other = draw.normals(6, 5).cwiseAbs2();
-    EXPECT_EQ(warm.solve(other).coupling, Solver(options).solve(other).coupling);
+    EXPECT_EQ(warm.solve(other).plan(), Solver(options).solve(other).plan());
   }
 }
 
@@ -137,9 +137,9 @@ TEST(TransportSolver, WeightsKeepTheSumsOfThePlan) {
   Matrix cost(n, n);
   for (Index j = 0; j < n; ++j) cost.col(j) = (y.rowwise() - z.row(j)).rowwise().squaredNorm();
   Solver solver({.epsilon = 1e-3});
-  const Plan plan = solver.solve(cost);
-  ASSERT_TRUE(plan.converged);
-  const Matrix difference = solver.weights(plan) - plan.coupling;
+  const Solution solution = solver.solve(cost);
+  ASSERT_TRUE(solution.converged());
+  const Matrix difference = solution.gradient() - solution.plan();
   EXPECT_LT(difference.rowwise().sum().cwiseAbs().maxCoeff() * double(n), 1e-10);
   EXPECT_LT(difference.colwise().sum().cwiseAbs().maxCoeff() * double(n), 1e-10);
 }
@@ -147,11 +147,11 @@ TEST(TransportSolver, WeightsKeepTheSumsOfThePlan) {
 TEST(TransportSolver, SaysWhyItDidNotConverge) {
   Draw draw(6);
   Solver solver({.epsilon = 1e-5, .tolerance = 1e-300});
-  const Plan plan = solver.solve(draw.normals(10, 12).cwiseAbs2());
-  EXPECT_FALSE(plan.converged);
-  EXPECT_FALSE(plan.message.empty());
-  EXPECT_LE(plan.marginal_error, 1e-8);
-  EXPECT_EQ(plan.error_history.back(), plan.marginal_error);
+  const Solution solution = solver.solve(draw.normals(10, 12).cwiseAbs2());
+  EXPECT_FALSE(solution.converged());
+  EXPECT_FALSE(solution.message().empty());
+  EXPECT_LE(solution.marginal_error(), 1e-8);
+  EXPECT_EQ(solution.error_history().back(), solution.marginal_error());
 }
 
 TEST(TransportSolver, DoesNotDependOnAConstantAddedToTheCost) {
@@ -159,10 +159,10 @@ TEST(TransportSolver, DoesNotDependOnAConstantAddedToTheCost) {
   const Matrix cost = draw.normals(12, 9).cwiseAbs2();
   const SolverOptions options{.epsilon = 0.01, .relative = false, .columns = Ball{.spread = 0.1}};
   Solver solver(options), shifted(options);
-  const Plan plan = solver.solve(cost), other = shifted.solve(cost.array() + 100);
-  EXPECT_LE((plan.coupling - other.coupling).lpNorm<1>(), 1e-8);
-  EXPECT_NEAR(other.transport_cost, plan.transport_cost + 100, 1e-8);
-  EXPECT_LE((solver.weights(plan) - shifted.weights(other)).lpNorm<1>(), 1e-6);
+  const Solution solution = solver.solve(cost), other = shifted.solve(cost.array() + 100);
+  EXPECT_LE((solution.plan() - other.plan()).lpNorm<1>(), 1e-8);
+  EXPECT_NEAR(other.transport_cost(), solution.transport_cost() + 100, 1e-8);
+  EXPECT_LE((solution.gradient() - other.gradient()).lpNorm<1>(), 1e-6);
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ Measurements measure(const Settings& settings) {
     transport::SolverOptions options{.epsilon = 1e-4};
     const double share = double(outliers) / points;
     if (robust) options.rows = options.columns = transport::Ball{.spread = share / (1 - share)};
-    const Matrix plan = transport::Solver(options).solve(cost).coupling;
+    const Matrix plan = transport::solve(cost, options).plan();
     for (Index i = 0; i < points; ++i) {
       for (Index j = 0; j < points; ++j) {
         all.push_back({robust ? "robust" : "exact", double(i), int(j), "", "mass", plan(i, j)});

@@ -54,9 +54,7 @@ Vector implicit_line(const Setting& setting) {
 }
 
 Vector implicit_dense(const Setting& setting) {
-  transport::Solver solver({.epsilon = epsilon});
-  const transport::Plan plan = solver.solve(cost_of(setting));
-  return gradient_of(setting, solver.weights(plan));
+  return gradient_of(setting, transport::solve(cost_of(setting), {.epsilon = epsilon}).gradient());
 }
 
 Vector unrolled(const Setting& setting, int iterations, Tape tape) {

@@ -18,7 +18,7 @@ Matrix plan_for(double rho) {
   for (Index j = 0; j < points; ++j) cost.col(j) = (t.array() - s[j]).square();
   transport::SolverOptions options{.epsilon = 1e-3};
   if (rho > 0) options.rows = options.columns = transport::Ball{.spread = rho};
-  return transport::Solver(options).solve(cost).coupling;
+  return transport::solve(cost, options).plan();
 }
 
 // ρ is taken as the squared distance of densities, Σμ(μ̄/μ - 1)²: on the simplex it would be ρ/n, which depends on n.

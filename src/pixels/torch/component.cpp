@@ -73,14 +73,13 @@ double rate_of(const Tensor& parameter, double learning_rate) {
 /// 1/(1 - keep) steps, what learns is where the steps have led.
 constexpr double keep = 0.95;
 
+/// Whatever computes holds a OneThread: what torch asks of OpenBLAS is added up in the same order on any machine, and
+/// in training that is resumed as in training that was not interrupted.
 class Network : public SiameseNetwork {
  public:
   Network(const Channels& channels, int frozen)
       : module_(std::make_shared<SiamRpn>(channels)), average_(std::make_shared<SiamRpn>(channels)) {
     if (frozen < 0 || frozen > 5) throw InvalidInput(fmt::format("frozen = {} must be from 0 to 5", frozen));
-    // The first transport solved does so too; were it not for this, what torch does before would add in another order
-    // than what it does after, and training that is resumed would go on with other last bits.
-    lapack::use_one_thread();
     module_->freeze(frozen);
     // Single frames are no sample to normalise by, so the running statistics stay as they are.
     module_->eval();
@@ -125,6 +124,7 @@ class Network : public SiameseNetwork {
   [[nodiscard]] std::string state_dictionary() const override { return write_state(tensors_of(*average_)); }
 
   void measure_statistics(const std::vector<Sight>& sights) override {
+    const lapack::OneThread one_thread;
     const torch::NoGradGuard no_gradient;
     std::vector<torch::nn::BatchNorm2dImpl*> layers;
     for (const auto& layer : module_->featureExtract->children()) {
@@ -144,12 +144,14 @@ class Network : public SiameseNetwork {
   }
 
   [[nodiscard]] std::vector<Box> predict(const std::vector<Sight>& sights) override {
+    const lapack::OneThread one_thread;
     const torch::NoGradGuard no_gradient;
     return to_boxes(look(*average_, sights));
   }
 
   Lesson learn(const std::vector<Sight>& sights, const std::vector<Box>& detections, double diagonal,
                const LinkOptions& options) override {
+    const lapack::OneThread one_thread;
     const Tensor boxes = look(*module_, sights);
     const Tensor loss = loss_of(boxes, detections, diagonal, options);
     loss.backward();
@@ -158,6 +160,7 @@ class Network : public SiameseNetwork {
 
   Lesson judge(const std::vector<Sight>& sights, const std::vector<Box>& detections, double diagonal,
                const LinkOptions& options) override {
+    const lapack::OneThread one_thread;
     const torch::NoGradGuard no_gradient;
     const Tensor boxes = look(*average_, sights);
     return {to_boxes(boxes), loss_of(boxes, detections, diagonal, options).item<double>()};

@@ -1,0 +1,81 @@
+// A problem with any cost as DualSolver takes it, and once it is solved all that a Solution gives.
+#pragma once
+
+#include <mutex>
+
+#include "transport/dense_kernel.hpp"
+#include "transport/dual.hpp"
+#include "unshuffle/transport/solution.hpp"
+
+namespace unshuffle::transport {
+
+struct Measures {
+  Vector rows, columns;  ///< Weights that sum to one.
+};
+
+/// In the unit of the cost.
+struct Potentials {
+  Vector rows, columns;
+};
+
+/// Where things lie for the solver. S lives on the columns, so the side with fewer rows is laid there, or the one that
+/// is not sampled: `transposed` says that the caller's rows are the kernel's columns.
+struct Layout {
+  Layout(Matrix given, Measures weights, MarginalPolicies demanded);
+
+  bool transposed;
+  Matrix cost;
+  Measures measures;
+  MarginalPolicies policies;
+};
+
+/// How ε falls from stage to stage, and the marginal error at which stages before the last are left.
+struct Descent {
+  double factor;
+  double tolerance;
+};
+
+/// How far the last stage goes.
+struct Limits {
+  double tolerance;
+  int max_newton;
+};
+
+struct Solution::State {
+  State(Layout layout, double smoothing, Team* sharing);
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  [[nodiscard]] bool fits(const Potentials& start) const;
+  /// From potentials that fit, at the final ε.
+  void ascend(const Potentials& start, const Limits& limits);
+  /// From a smooth problem, `largest` the largest |cost|, down to the one asked for.
+  void descend(double largest, const Descent& pace, const Limits& limits);
+  /// Works out what is read of the solution.
+  void conclude();
+
+  /// The curvature's system at the solution. Its factor is kept for the next, so one thread works on it at a time.
+  [[nodiscard]] SystemSolution solve_system(const Matrix& f, const Matrix& g);
+
+  bool transposed;
+  double epsilon;
+  Team* team;
+  SideTerms rows, columns;  // as the kernel has them, like everything up to the mutex
+  DenseKernel kernel;
+  DualSolver<DenseKernel> solver;
+  DualOutcome outcome;
+  Vector u, v;                                   // whole potentials, in units of ε
+  Vector row_entropy_sums, column_entropy_sums;  // of e∘Γ, e = -log(Γ/(μ⊗ν))
+  std::mutex factoring;
+
+  Matrix turned_plan;  // as the caller's cost lies, where the kernel's lies otherwise
+  Potentials potentials;
+  double value = 0, transport_cost = 0;
+  bool converged = false;
+  std::string message;
+
+ private:
+  void run_stages(std::vector<double> stages, Vector start, const Descent& pace, const Limits& limits);
+};
+
+}  // namespace unshuffle::transport
