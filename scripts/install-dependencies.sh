@@ -1,18 +1,17 @@
 #!/usr/bin/env bash
 # Installs the Debian packages the build needs, and nothing when all of them are there. --all: also those of optional
-# components (the Siamese model, drawing), and those that some tests want and are skipped without.
+# components (the Siamese model, videos), and those that some tests want and are skipped without.
 set -euo pipefail
 
 packages=(
   g++ cmake ninja-build ccache pkg-config dpkg-dev python3 python3-dev python3-venv
-  libeigen3-dev libopenblas-dev liblapack-dev liblapacke-dev libcli11-dev libfmt-dev nlohmann-json3-dev libcsv-dev
-  libpugixml-dev
-  libcairo2-dev fonts-dejavu-core
+  libeigen3-dev libopenblas-dev liblapack-dev liblapacke-dev libboost-dev libcli11-dev libfmt-dev nlohmann-json3-dev
+  libcsv-dev libpugixml-dev
   libgtest-dev libbenchmark-dev
 )
 if [ "${1:-}" = --all ]; then
   packages+=(libtorch-dev libopencv-imgproc-dev libopencv-imgcodecs-dev libopencv-videoio-dev)
-  packages+=(python3-torch chromium man-db zsh)
+  packages+=(python3-torch python3-matplotlib chromium man-db zsh)
   packages+=(libopenmpi-dev openmpi-bin procps)
 fi
 

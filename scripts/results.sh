@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs every experiment of the paper in full and writes docs/results.md from the measurements, which are kept in
-# docs/results/paper; pictures and pages go to build/results. Arguments are passed on to `unshuffle reproduce all`
-# (--mot-data FOLDER adds the tracking table, --resume goes on after an interruption). --pages: writes docs/results.md from the kept measurements alone.
+# docs/results/paper with the figures drawn from them; pages go to build/results too. Arguments are passed on to
+# `unshuffle reproduce all` (--mot-data FOLDER adds the tracking table, --resume goes on after an interruption).
+# --pages: page and figures from the kept measurements alone. Needs matplotlib (scripts/test-python.sh installs it).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,5 +15,9 @@ else
   mkdir -p "$kept"
   cp build/results/*.csv "$kept"
 fi
-cp build/results/results.md docs/results.md
-echo "wrote docs/results.md; the pictures are in build/results/index.html"
+python=build/venv/bin/python
+[ -x "$python" ] || python=python3
+"$python" build/results/figures.py
+cp build/results/*.svg "$kept"
+sed 's|\](\([a-z-]*\.svg\))|](results/paper/\1)|' build/results/results.md > docs/results.md
+echo "wrote docs/results.md and the figures in $kept; build/results/index.html shows them on one page"

@@ -1,8 +1,10 @@
-// unshuffle reproduce: the figures and tables of the paper, and whether its claims hold here.
+// unshuffle reproduce: the numbers behind the paper's figures and tables, and whether its claims hold here.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 
@@ -10,6 +12,7 @@
 #include "course.hpp"
 #include "options.hpp"
 #include "progress.hpp"
+#include "reproduce/figures_script.hpp"
 #include "reproduce/pages.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/output_file.hpp"
@@ -42,28 +45,35 @@ std::vector<std::string> names() {
   return known;
 }
 
+/// A figure of other measurements goes: the page is not to show it beside these.
+void write_measurements(const std::string& path, const Measurements& measurements) {
+  for (const char* extension : {".svg", ".png"}) {
+    std::error_code none_there;
+    std::filesystem::remove(std::filesystem::path(path).replace_extension(extension), none_there);
+  }
+  write_whole_file(path, to_csv(measurements));
+}
+
 Result reproduce(const ReproduceCommand& command, const Experiment& experiment) {
   const auto begin = std::chrono::steady_clock::now();
-  const std::filesystem::path folder(command.out);
   Settings settings = command.settings;
   settings.progress = progress_bar(command.quiet);
-  const std::string file = experiment.name + ".csv", written = (folder / file).string();
+  const std::string file = experiment.name + ".csv", written = (std::filesystem::path(command.out) / file).string();
   const std::string read = command.from.empty() ? written : (std::filesystem::path(command.from) / file).string();
   const bool measured_before = command.resume && std::filesystem::exists(written);
-  if (command.from.empty() && !measured_before) write_whole_file(written, to_csv(experiment.measure(settings)));
+  if (command.from.empty() && !measured_before) write_measurements(written, experiment.measure(settings));
   const Measurements measured = measurements_from_csv(read);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-  if (!command.from.empty()) write_whole_file(written, to_csv(measured));
-  const Shown shown = experiment.show(measured);
-  write_figure(shown.figure, (folder / experiment.name).string());
+  if (!command.from.empty()) write_measurements(written, measured);
+  const Findings findings = experiment.judge(measured);
   if (!command.quiet) {
     fmt::print("{}: {}\n", experiment.name, experiment.content);
-    for (const Claim& claim : shown.claims) {
+    for (const Claim& claim : findings.claims) {
       fmt::print("  {} {} {}\n", claim.holds ? "[holds]        " : "[does not hold]", claim.paper, claim.found);
     }
   }
   if (command.verbose) fmt::print("  {} measurements in {}, {:.1f} s\n", measured.size(), written, taken.count());
-  return {experiment, shown.claims, shown.table};
+  return {experiment, findings};
 }
 
 /// Everything that decides what is measured.
@@ -82,6 +92,24 @@ void keep_settings(const ReproduceCommand& command) {
                                      before.substr(0, before.find('\n')), now.substr(0, now.size() - 1)));
   }
   write_whole_file(path, now);
+}
+
+/// A word of a command that can be pasted into a shell.
+std::string for_shell(const std::string& word) {
+  const auto plain = [](unsigned char c) { return c >= 0x80 || std::isalnum(c) || std::strchr("/._-+", c); };
+  if (std::ranges::all_of(word, plain)) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+void write_pages(const ReproduceCommand& command, const std::vector<Result>& results) {
+  const std::filesystem::path folder(command.out);
+  const std::string script = (folder / "figures.py").string(), page = (folder / "index.html").string();
+  write_whole_file(page, index_html(results));
+  write_whole_file((folder / "results.md").string(), results_markdown(results));
+  write_whole_file(script, figures_script);
+  if (!command.quiet) fmt::print("Wrote {}; draw its figures with: python3 {}\n", page, for_shell(script));
 }
 
 int run(const ReproduceCommand& command) {
@@ -103,9 +131,7 @@ int run(const ReproduceCommand& command) {
     }
     results.push_back(reproduce(command, experiment));
   }
-  write_whole_file(command.out + "/index.html", index_html(results));
-  write_whole_file(command.out + "/results.md", results_markdown(results));
-  if (!command.quiet) fmt::print("Wrote {}/index.html\n", command.out);
+  write_pages(command, results);
   return 0;
 }
 
@@ -115,9 +141,11 @@ Command add_reproduce(CLI::App& root) {
   CLI::App* app = root.add_subcommand("reproduce", "Run the paper's experiments and say which of its claims hold.");
   const auto command = std::make_shared<ReproduceCommand>();
   app->add_option("NAME", command->name, "Which one, or all.")->required()->check(CLI::IsMember(names()));
-  app->add_option("--out", command->out, "Folder for CSV, PNG, SVG, index.html and results.md.")->required();
+  app->add_option("--out", command->out,
+                  "Folder for CSV files, index.html, results.md and figures.py, which draws the figures.")
+      ->required();
   app->add_flag("--quick", command->settings.quick, "Fewer settings and repetitions: seconds instead of minutes.");
-  app->add_option("--from", command->from, "Measure nothing; draw from the CSV files in this folder.");
+  app->add_option("--from", command->from, "Measure nothing; check the claims with the CSV files in this folder.");
   app->add_flag("--resume", command->resume,
                 "Go on after an interruption: experiments whose CSV is in --out already are not measured again.")
       ->excludes("--from");

@@ -7,12 +7,14 @@ import csv
 import json
 import os
 import random
+import shlex
 import subprocess
 import sys
 import tempfile
 import unittest
 
 PROGRAM = os.path.abspath(sys.argv.pop(1))
+FIGURES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../apps/unshuffle/reproduce/figures.py")
 
 
 # Under the address sanitizer a failed allocation has to look like one, not like a bug.
@@ -614,21 +616,38 @@ class BadData(Case):
 
 
 class Reproduce(Case):
-    def test_an_experiment_leaves_numbers_pictures_and_pages(self):
+    def test_an_experiment_leaves_numbers_pages_and_a_script_for_figures(self):
         said = self.succeed("reproduce", "conditioning", "--quick", "--out", "a")
         self.assertIn("[holds]", said)
-        files = ["conditioning.csv", "conditioning.png", "conditioning.svg", "index.html", "results.md", "settings.txt"]
+        self.assertEqual(said.splitlines()[-1], "Wrote a/index.html; draw its figures with: python3 a/figures.py")
+        files = ["conditioning.csv", "figures.py", "index.html", "results.md", "settings.txt"]
         self.assertEqual(sorted(os.listdir(self.path("a"))), files)
-        with open(self.path("a/conditioning.png"), "rb") as picture:
-            self.assertEqual(picture.read(8), b"\x89PNG\r\n\x1a\n")
+        with open(self.path("a/figures.py")) as written, open(FIGURES) as script:
+            self.assertEqual(written.read(), script.read())
         for row in read_rows(self.path("a/conditioning.csv")):
             if row["method"] == "alternating":  # 1 + dρ/(1-ρ) at ρ = 1/2
                 self.assertAlmostEqual(float(row["value"]), 1 + float(row["x"]), places=3)
 
-    def test_pictures_and_claims_come_from_the_numbers_alone(self):
+    def test_the_command_that_draws_figures_can_be_pasted(self):
+        said = self.succeed("reproduce", "conditioning", "--quick", "--out", "it's here")
+        command = said.splitlines()[-1].split(": ")[1]
+        self.assertEqual(shlex.split(command), ["python3", "it's here/figures.py"])
+
+    def test_figures_of_other_numbers_go(self):
+        os.mkdir(self.path("a"))
+        self.write("a/rho.svg", "old")
+        self.write("a/alignment.svg", "other")
+        self.succeed("reproduce", "rho", "--quick", "--out", "a")
+        self.assertFalse(os.path.exists(self.path("a/rho.svg")))
+        self.write("a/rho.svg", "new")
+        self.succeed("reproduce", "rho", "--quick", "--resume", "--out", "a")
+        self.assertTrue(os.path.exists(self.path("a/rho.svg")))
+        self.assertTrue(os.path.exists(self.path("a/alignment.svg")))
+
+    def test_claims_come_from_the_numbers_alone(self):
         self.succeed("reproduce", "rho", "--quick", "--out", "a")
         self.succeed("reproduce", "rho", "--from", "a", "--out", "b")
-        for name in ("rho.csv", "rho.svg", "results.md"):
+        for name in ("rho.csv", "results.md", "index.html"):
             with open(self.path("a/" + name)) as first, open(self.path("b/" + name)) as second:
                 self.assertEqual(first.read(), second.read(), name)
 
@@ -877,7 +896,7 @@ class Tracking(Case):
         self.make_video("a/Stroll", people=4)
         self.succeed("reproduce", "mot", "--mot-data", "a", "--out", "r")
         self.assertEqual(sorted(os.listdir(self.path("r"))),
-                         ["index.html", "mot.csv", "mot.png", "mot.svg", "results.md", "settings.txt"])
+                         ["figures.py", "index.html", "mot.csv", "results.md", "settings.txt"])
         with open(self.path("r/results.md")) as page:
             self.assertIn("| all sequences | SORT |", page.read())
         switches = [row for row in read_rows(self.path("r/mot.csv")) if row["quantity"] == "IDS"]

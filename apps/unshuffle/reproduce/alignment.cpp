@@ -52,53 +52,29 @@ Measurements measure(const Settings& settings) {
   return all;
 }
 
-Vector column_of(const Measurements& all, const std::string& quantity) {
-  const Measurements chosen = select(all, {"points", "", quantity});
-  Vector values(chosen.size());
-  for (std::size_t k = 0; k < chosen.size(); ++k) values[Index(k)] = chosen[k].value;
-  return values;
-}
-
-Curve dots(const std::string& label, const Colour& colour, const Vector& x, const Vector& y) {
-  return {.label = label,
-          .colour = colour,
-          .x = {x.begin(), x.end()},
-          .y = {y.begin(), y.end()},
-          .low = {},
-          .high = {},
-          .line = false};
-}
-
-Shown show(const Measurements& all) {
-  const Vector u1 = column_of(all, "u1"), u2 = column_of(all, "u2"), v1 = column_of(all, "v1"),
-               v2 = column_of(all, "v2");
-  Shown shown;
-  shown.figure = {.title = "Exact and robust alignment of two point sets with outliers", .columns = 2};
-  double on_outliers[2] = {0, 0};
-  for (const std::string panel : {"exact", "robust"}) {
-    Panel made{.title = panel, .x_label = "first coordinate", .y_label = "second coordinate"};
-    for (const Measurement& link : select(all, {panel, "", "mass"})) {
-      const auto i = static_cast<Index>(link.x), j = static_cast<Index>(link.run);
-      if (i >= kept || j >= kept) on_outliers[panel == "robust"] += link.value;
-      const double strength = link.value * double(points);
-      if (strength > 0.05) made.segments.push_back({u1[i], u2[i], v1[j], v2[j], strength});
+Findings judge(const Measurements& all) {
+  auto on_outliers = [&](const std::string& plan) {
+    double mass = 0;
+    for (const Measurement& link : select(all, {plan, "", "mass"})) {
+      if (link.x >= kept || link.run >= kept) mass += link.value;
     }
-    made.curves = {dots("first set", colour_of("robot"), u1, u2),
-                   dots("second set", colour_of("robot-robust"), v1, v2)};
-    shown.figure.panels.push_back(std::move(made));
-  }
-  shown.claims.push_back({"The robust alignment drops potential outliers and matches only points close to each other.",
-                          on_outliers[1] < 0.25 * on_outliers[0],
-                          fmt::format("{:.1f} % of the exact plan's mass links outliers, {:.1f} % of the robust one's.",
-                                      100 * on_outliers[0], 100 * on_outliers[1])});
-  return shown;
+    return mass;
+  };
+  const double exact = on_outliers("exact"), robust = on_outliers("robust");
+  Findings findings;
+  findings.claims.push_back(
+      {"The robust alignment drops potential outliers and matches only points close to each other.",
+       robust < 0.25 * exact,
+       fmt::format("{:.1f} % of the exact plan's mass links outliers, {:.1f} % of the robust one's.", 100 * exact,
+                   100 * robust)});
+  return findings;
 }
 
 }  // namespace
 
 Experiment alignment_experiment() {
   return {"alignment", "Exact against robust alignment of two point sets in the plane, each with outliers.", measure,
-          show};
+          judge};
 }
 
 }  // namespace unshuffle::app

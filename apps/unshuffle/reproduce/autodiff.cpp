@@ -116,42 +116,20 @@ Measurements measure(const Settings& settings) {
   return all;
 }
 
-Panel cost_panel(const Measurements& all, const std::string& quantity, const std::string& label) {
-  Panel panel{.title = label, .x_label = "Sinkhorn iterations", .y_label = label, .log_x = true, .log_y = true};
-  const std::pair<const char*, const char*> lines[] = {{"unrolled, stored", "am"},
-                                                       {"unrolled, recomputed", "robot-unrolled"},
-                                                       {"implicit, any cost", "robot-robust"},
-                                                       {"implicit, one response", "robot"}};
-  for (const auto& [name, like] : lines) {
-    Curve curve = curve_of(all, {"cost", name, quantity});
-    curve.label = name;
-    curve.colour = colour_of(like);
-    panel.curves.push_back(std::move(curve));
-  }
-  return panel;
-}
-
-Shown show(const Measurements& all) {
-  Shown shown;
-  const double rows = select(all, {"setting", "", ""}).front().value;
-  shown.figure = {.title = fmt::format("Implicit gradient against unrolled iterations, n = {:g}", rows), .columns = 3};
-  Panel accuracy = panel_of(all, "accuracy", "gradient_error", "Sinkhorn iterations", "relative error of the gradient");
-  accuracy.title = "error of the unrolled gradient";
-  accuracy.log_x = accuracy.log_y = true;
-  accuracy.curves.front().label = "";
-  shown.figure.panels = {accuracy, cost_panel(all, "seconds", "time (s)"), cost_panel(all, "megabytes", "memory (MB)")};
+Findings judge(const Measurements& all) {
+  Findings findings;
   auto at_200 = [&](const char* method, const char* quantity) {
     return values_at(select(all, {"cost", method, quantity}), 200).front();
   };
   const double error_1 = values_at(select(all, {"accuracy", "", ""}), 1).front();
   const double error_200 = values_at(select(all, {"accuracy", "", ""}), 200).front();
-  shown.claims.push_back(
+  findings.claims.push_back(
       {"Running Sinkhorn until convergence (200 iterations) leads to a better gradient than few iterations.",
        error_200 < error_1,
        fmt::format("Relative error {:.1e} after 1 iteration, {:.1e} after 200.", error_1, error_200)});
   const double time = at_200("unrolled, stored", "seconds") / at_200("implicit, one response", "seconds");
   const double memory = at_200("unrolled, stored", "megabytes") / at_200("implicit, one response", "megabytes");
-  shown.claims.push_back(
+  findings.claims.push_back(
       {"The implicit gradient is cheaper in time and memory than differentiating through 200 iterations.",
        time > 1 && memory > 1,
        fmt::format(
@@ -159,14 +137,14 @@ Shown show(const Measurements& all) {
            "formed, {:.1f} and {:.0f} times.",
            time, memory, at_200("unrolled, stored", "seconds") / at_200("implicit, any cost", "seconds"),
            at_200("unrolled, stored", "megabytes") / at_200("implicit, any cost", "megabytes"))});
-  return shown;
+  return findings;
 }
 
 }  // namespace
 
 Experiment autodiff_experiment() {
   return {"autodiff", "Implicit gradient against reverse-mode differentiation through Sinkhorn iterations.", measure,
-          show};
+          judge};
 }
 
 }  // namespace unshuffle::app

@@ -12,6 +12,7 @@
 #include <cmath>
 
 #include "reproduce/summaries.hpp"
+#include "unshuffle/core/types.hpp"
 
 namespace unshuffle::app {
 namespace {
@@ -43,18 +44,8 @@ Measurements measure(const Settings& settings) {
   return all;
 }
 
-Shown show(const Measurements& all) {
-  Shown shown;
-  shown.figure = {.title = "Condition numbers in the paper's quadratic model (ρ = 0.5, λ = 0.1)", .columns = 1};
-  Panel panel{
-      .title = "d₁ = d₂ = d", .x_label = "dimension d", .y_label = "condition number", .log_x = true, .log_y = true};
-  const std::pair<const char*, const char*> lines[] = {
-      {"alternating", "am"}, {"bilevel", "robot"}, {"bilevel as defined", "robot-unrolled"}};
-  for (const auto& [name, like] : lines) {
-    panel.curves.push_back(curve_of(all, {"", name, ""}));
-    panel.curves.back().colour = colour_of(like);
-  }
-  shown.figure.panels.push_back(std::move(panel));
+Findings judge(const Measurements& all) {
+  Findings findings;
   double off = 0, as_defined = 0, largest = 0, alternating = 0;
   auto value = [&](const char* method, double d) { return values_at(select(all, {"", method, ""}), d).front(); };
   for (const double d : settings_of(all)) {
@@ -64,16 +55,16 @@ Shown show(const Measurements& all) {
     largest = value("bilevel", d);
     alternating = value("alternating", d);
   }
-  shown.claims.push_back(
+  findings.claims.push_back(
       {"The condition numbers are those of Proposition 1.", off < 1e-4 && as_defined < 1e-4,
        fmt::format("The formulas agree with eigenvalues to {:.0e} for the value with its regulariser; for F "
                    "as the proposition defines it, the eigenvalues differ from the formula by up to {:.1f} %.",
                    std::max(off, 1e-16), 100 * as_defined)});
-  shown.claims.push_back(
+  findings.claims.push_back(
       {"Alternating minimisation becomes ill-conditioned as the dimension grows, the bilevel problem does not.",
        alternating > 10 * largest,
        fmt::format("At the largest dimension: {:.0f} against {:.2f}.", alternating, largest)});
-  return shown;
+  return findings;
 }
 
 }  // namespace
@@ -81,7 +72,7 @@ Shown show(const Measurements& all) {
 Experiment conditioning_experiment() {
   return {"conditioning",
           "Condition numbers of the bilevel and of the alternating problem: formula against eigenvalues.", measure,
-          show};
+          judge};
 }
 
 }  // namespace unshuffle::app

@@ -49,15 +49,8 @@ Measurements measure(const Settings& settings) {
   return run_all(tasks, settings);
 }
 
-Shown show(const Measurements& all) {
-  Shown shown;
-  Panel panel{.title = "", .x_label = "number of gates", .y_label = "relative test error", .log_y = true};
-  for (const Index gates : arrangements) panel.categories.push_back(gates == 0 ? "FC" : fmt::format("{}", gates));
-  for (const std::string& method : methods) {
-    panel.curves.push_back(curve_of(all, {"", method, "relative_error"}));
-  }
-  shown.figure = {
-      .title = "Flow cytometry: all links lost (FC), or lost within gates", .columns = 1, .panels = {panel}};
+Findings judge(const Measurements& all) {
+  Findings findings;
   auto error = [&](const std::string& method, double place) {
     return mean(values_at(select(all, {"", method, "relative_error"}), place));
   };
@@ -66,24 +59,24 @@ Shown show(const Measurements& all) {
     for (std::size_t k = 1; k < arrangements.size(); ++k) values.push_back(error(method, double(k)));
     return mean(values);
   };
-  shown.claims.push_back({"On FC, AM fails while ROBOT has a small error.", error("robot", 0) < 0.5 * error("am", 0),
-                          fmt::format("Relative error {:.3g} for ROBOT, {:.3g} for AM, {:.3g} for Oracle.",
-                                      error("robot", 0), error("am", 0), error("oracle", 0))});
+  findings.claims.push_back({"On FC, AM fails while ROBOT has a small error.", error("robot", 0) < 0.5 * error("am", 0),
+                             fmt::format("Relative error {:.3g} for ROBOT, {:.3g} for AM, {:.3g} for Oracle.",
+                                         error("robot", 0), error("am", 0), error("oracle", 0))});
   std::string gated;
   bool best = true;
   for (const std::string& method : methods) {
     gated += fmt::format("{}{} {:.3g}", gated.empty() ? "" : ", ", method, over_gates(method));
     if (method != "oracle" && method != "robot") best = best && over_gates("robot") <= over_gates(method);
   }
-  shown.claims.push_back({"On GFC, ROBOT has the smallest error of all methods but Oracle.", best,
-                          "Mean relative error over 3, 4, 5 and 10 gates: " + gated + "."});
-  return shown;
+  findings.claims.push_back({"On GFC, ROBOT has the smallest error of all methods but Oracle.", best,
+                             "Mean relative error over 3, 4, 5 and 10 gates: " + gated + "."});
+  return findings;
 }
 
 }  // namespace
 
 Experiment cytometry_experiment() {
-  return {"cytometry", "Flow cytometry with all links lost and with links lost within gates.", measure, show};
+  return {"cytometry", "Flow cytometry with all links lost and with links lost within gates.", measure, judge};
 }
 
 }  // namespace unshuffle::app

@@ -1,13 +1,11 @@
-// The paper's experiments: each measures (slow, writes numbers) and shows (fast, reads them): figure and claims come
-// from the same CSV that a reader gets.
+// The paper's experiments: each measures (slow, writes numbers) and judges (fast, reads them). Claims and figures come
+// from the same CSV files that a reader gets; figures.py draws the figures.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
-
-#include "reproduce/chart.hpp"
 
 namespace unshuffle::app {
 
@@ -38,9 +36,8 @@ struct Listing {
   std::vector<std::vector<std::string>> rows{};
 };
 
-struct Shown {
-  Figure figure;
-  std::vector<Claim> claims;
+struct Findings {
+  std::vector<Claim> claims{};
   Listing table{};  ///< Empty when the figure says it all.
 };
 
@@ -59,7 +56,7 @@ struct Experiment {
   std::string name;
   std::string content;  ///< What it is, in one sentence.
   Measurements (*measure)(const Settings&);
-  Shown (*show)(const Measurements&);
+  Findings (*judge)(const Measurements&);
 };
 
 Experiment sensing_experiment();

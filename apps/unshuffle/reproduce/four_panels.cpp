@@ -7,20 +7,15 @@ namespace {
 
 struct Sweep {
   std::string panel;
-  std::string label;
   std::vector<double> settings;
   void (*set)(SimulateOptions&, double);
 };
 
 std::vector<Sweep> sweeps(bool quick) {
-  std::vector<Sweep> all{
-      {"d",
-       "features beside the response d",
-       {1, 2, 3, 4, 5},
-       [](SimulateOptions& o, double x) { o.dim_x = Index(x); }},
-      {"e", "features with lost links e", {1, 2, 3, 4, 5}, [](SimulateOptions& o, double x) { o.dim_z = Index(x); }},
-      {"noise", "noise variance", {0.01, 0.05, 0.1, 0.2, 0.5}, [](SimulateOptions& o, double x) { o.noise = x; }},
-      {"n", "rows n", {100, 200, 500, 1000, 2000}, [](SimulateOptions& o, double x) { o.rows = Index(x); }}};
+  std::vector<Sweep> all{{"d", {1, 2, 3, 4, 5}, [](SimulateOptions& o, double x) { o.dim_x = Index(x); }},
+                         {"e", {1, 2, 3, 4, 5}, [](SimulateOptions& o, double x) { o.dim_z = Index(x); }},
+                         {"noise", {0.01, 0.05, 0.1, 0.2, 0.5}, [](SimulateOptions& o, double x) { o.noise = x; }},
+                         {"n", {100, 200, 500, 1000, 2000}, [](SimulateOptions& o, double x) { o.rows = Index(x); }}};
   if (!quick) return all;
   for (Sweep& sweep : all) sweep.settings = {sweep.settings[1], sweep.settings[3]};
   all.back().settings = {100, 200};
@@ -48,18 +43,6 @@ Measurements measure_four_panels(const Settings& settings, Design design, const 
     }
   }
   return run_all(tasks, settings);
-}
-
-Figure four_panels_figure(const Measurements& all, const std::string& title, const std::string& quantity,
-                          const std::string& y_label) {
-  Figure figure{.title = title, .columns = 2};
-  for (const Sweep& sweep : sweeps(false)) {
-    Panel panel = panel_of(all, sweep.panel, quantity, sweep.label, y_label);
-    panel.log_y = true;
-    panel.log_x = sweep.panel == "n" || sweep.panel == "noise";
-    figure.panels.push_back(std::move(panel));
-  }
-  return figure;
 }
 
 }  // namespace unshuffle::app

@@ -17,7 +17,4 @@ using Trial = std::function<Measurements(const Measurement& place, const Simulat
 [[nodiscard]] Measurements measure_four_panels(const Settings& settings, Design design,
                                                const std::vector<std::string>& methods, const Trial& trial);
 
-[[nodiscard]] Figure four_panels_figure(const Measurements& all, const std::string& title, const std::string& quantity,
-                                        const std::string& y_label);
-
 }  // namespace unshuffle::app

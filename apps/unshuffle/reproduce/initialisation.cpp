@@ -44,55 +44,29 @@ Measurements measure(const Settings& settings) {
   return run_all(tasks, settings);
 }
 
-/// The starts' results in order, averaged over draws.
-Curve percentiles(const Measurements& all, const std::string& method, const std::string& quantity) {
-  const Measurements chosen = select(all, {"", method, quantity});
-  int draws = 0;
-  for (const Measurement& one : chosen) draws = std::max(draws, one.run + 1);
-  std::vector<std::vector<double>> sorted(static_cast<std::size_t>(draws));
-  for (const Measurement& one : chosen) sorted[std::size_t(one.run)].push_back(one.value);
-  for (auto& values : sorted) std::sort(values.begin(), values.end());
-  Curve curve{.label = method, .colour = colour_of(method)};
-  for (int rank = 0; rank < starts; ++rank) {
-    std::vector<double> at_rank;
-    for (const auto& values : sorted) at_rank.push_back(values[std::size_t(rank)]);
-    curve.x.push_back(100.0 * (rank + 1) / starts);
-    curve.y.push_back(mean(at_rank));
-    curve.low.push_back(quantile(at_rank, 0.25));
-    curve.high.push_back(quantile(at_rank, 0.75));
-  }
-  return curve;
-}
-
 double share_below_one(const Measurements& all, const std::string& method) {
   const Measurements errors = select(all, {"", method, "relative_error"});
   const auto good = std::count_if(errors.begin(), errors.end(), [](const Measurement& one) { return one.value < 1; });
   return double(good) / double(errors.size());
 }
 
-Shown show(const Measurements& all) {
-  Shown shown;
-  shown.figure = {.title = "Ten random starts, all rows shuffled, n = 1000, five features", .columns = 2};
-  for (const auto& [quantity, label] :
-       {std::pair{"residual", "training residual per row"}, {"relative_error", "relative test error"}}) {
-    Panel panel{.title = label, .x_label = "percentile of the starts", .y_label = label, .log_y = true};
-    for (const std::string method : {"am", "robot"}) panel.curves.push_back(percentiles(all, method, quantity));
-    shown.figure.panels.push_back(std::move(panel));
-  }
+Findings judge(const Measurements& all) {
+  Findings findings;
   const double robot = share_below_one(all, "robot"), am = share_below_one(all, "am");
-  shown.claims.push_back({"ROBOT finds good solutions (test error below 1) from 30 % of the starts, AM from none.",
-                          robot >= 0.3 && am == 0,
-                          fmt::format("ROBOT from {:.0f} %, AM from {:.0f} % of the starts.", 100 * robot, 100 * am)});
-  shown.claims.push_back({"More starts succeed with ROBOT than with AM.", robot > am,
-                          fmt::format("{:.0f} % against {:.0f} %.", 100 * robot, 100 * am)});
-  return shown;
+  findings.claims.push_back(
+      {"ROBOT finds good solutions (test error below 1) from 30 % of the starts, AM from none.",
+       robot >= 0.3 && am == 0,
+       fmt::format("ROBOT from {:.0f} %, AM from {:.0f} % of the starts.", 100 * robot, 100 * am)});
+  findings.claims.push_back({"More starts succeed with ROBOT than with AM.", robot > am,
+                             fmt::format("{:.0f} % against {:.0f} %.", 100 * robot, 100 * am)});
+  return findings;
 }
 
 }  // namespace
 
 Experiment initialisation_experiment() {
   return {"initialisation", "Sensitivity to the start: percentiles over ten random starts, AM against ROBOT.", measure,
-          show};
+          judge};
 }
 
 }  // namespace unshuffle::app

@@ -67,34 +67,25 @@ Measurements measure(const Settings& settings) {
   return all;
 }
 
-Shown show(const Measurements& all) {
-  Shown shown;
-  shown.figure = {.title = "Objective along a line through the true w, 8 rows", .columns = 3};
+Findings judge(const Measurements& all) {
+  Findings findings;
   std::vector<double> minima;
   std::string counts;
   for (const std::string& name : panels_of(all)) {
-    Curve curve{.label = "", .colour = colour_of("robot"), .marks = false};
-    for (const Measurement& one : select(all, {name, "", "objective"})) {
-      curve.x.push_back(one.x);
-      curve.y.push_back(one.value);
-    }
     minima.push_back(mean(values_at(select(all, {name, "", "local_minima"}), 0)));
     counts += fmt::format("{}{:.1f} for {}", counts.empty() ? "" : ", ", minima.back(), name);
-    Panel panel{.title = name, .x_label = "distance from the true first coefficient", .y_label = "objective per row"};
-    panel.curves.push_back(std::move(curve));
-    shown.figure.panels.push_back(std::move(panel));
   }
-  shown.claims.push_back({"Entropic smoothing of the lower problem removes local minima of the objective.",
-                          minima[1] < minima[0],
-                          fmt::format("Local minima along the line, mean over draws: {}.", counts)});
-  return shown;
+  findings.claims.push_back({"Entropic smoothing of the lower problem removes local minima of the objective.",
+                             minima[1] < minima[0],
+                             fmt::format("Local minima along the line, mean over draws: {}.", counts)});
+  return findings;
 }
 
 }  // namespace
 
 Experiment landscape_experiment() {
   return {"landscape", "Transport cost and entropic value along a line in w, with and without smoothing.", measure,
-          show};
+          judge};
 }
 
 }  // namespace unshuffle::app

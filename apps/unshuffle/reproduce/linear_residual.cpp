@@ -35,28 +35,26 @@ Measurements trial(const Measurement& place, const SimulateOptions& design) {
 
 Measurements measure(const Settings& settings) { return measure_four_panels(settings, Design::linear, methods, trial); }
 
-Shown show(const Measurements& all) {
-  Shown shown;
-  shown.figure = four_panels_figure(all, "Linear model, two platforms, all rows shuffled", "residual",
-                                    "residual of matched test rows / spread");
+Findings judge(const Measurements& all) {
+  Findings findings;
   for (const std::string against : {"ls", "em", "sliced-gw", "sinkhorn-gw"}) {
     const Contest fitted = contest(all, "robot", against, "residual");
     const Contest predicted = contest(all, "robot", against, "relative_error");
-    shown.claims.push_back({fmt::format("ROBOT outperforms {}.", against), fitted.won_all(),
-                            fmt::format("{} Predicting linked rows, it is better in {} of {} settings.",
-                                        fitted.in_words(), predicted.won, predicted.settings)});
+    findings.claims.push_back({fmt::format("ROBOT outperforms {}.", against), fitted.won_all(),
+                               fmt::format("{} Predicting linked rows, it is better in {} of {} settings.",
+                                           fitted.in_words(), predicted.won, predicted.settings)});
   }
   const Contest oracle = contest(all, "robot", "oracle", "residual");
-  shown.claims.push_back({"ROBOT can beat Oracle when the dimension is low or the noise is large.", oracle.won > 0,
-                          fmt::format("Better in {} of {} settings.", oracle.won, oracle.settings)});
-  return shown;
+  findings.claims.push_back({"ROBOT can beat Oracle when the dimension is low or the noise is large.", oracle.won > 0,
+                             fmt::format("Better in {} of {} settings.", oracle.won, oracle.settings)});
+  return findings;
 }
 
 }  // namespace
 
 Experiment linear_residual_experiment() {
   return {"linear-residual", "The linear model, fully shuffled: ROBOT against Gromov-Wasserstein alignments.", measure,
-          show};
+          judge};
 }
 
 }  // namespace unshuffle::app

@@ -161,26 +161,9 @@ Listing table_of(const Measurements& all) {
   return table;
 }
 
-Panel panel_over_sequences(const Measurements& all, const std::string& quantity, const std::string& label) {
-  Panel panel{.title = "", .x_label = "", .y_label = label};
-  Measurements single;
-  for (const Measurement& one : all) {
-    if (one.panel != moving && one.panel != fixed && one.panel != all_sequences) single.push_back(one);
-  }
-  panel.categories = panels_of(single);
-  for (const std::string& method : methods_of(single)) {
-    panel.curves.push_back(curve_of(single, {"", method, quantity}));
-    panel.curves.back().low = panel.curves.back().high = {};
-  }
-  return panel;
-}
-
-Shown show(const Measurements& all) {
-  Shown shown;
-  shown.figure = {.title = "Tracking: motion models on boxes alone", .columns = 2};
-  shown.figure.panels.push_back(panel_over_sequences(all, "IDF1", "IDF1 (%)"));
-  shown.figure.panels.push_back(panel_over_sequences(all, "IDS", "identity switches"));
-  shown.table = table_of(all);
+Findings judge(const Measurements& all) {
+  Findings findings;
+  findings.table = table_of(all);
   const auto panels = panels_of(all);
   for (const auto& [sum, what] : {std::pair{moving, "with a moving camera"}, {fixed, "with a fixed camera"}}) {
     if (std::ranges::find(panels, sum) == panels.end()) continue;
@@ -190,7 +173,7 @@ Shown show(const Measurements& all) {
     for (const std::string untrained : {"identity", "constant velocity"}) {
       const bool better = at(trained, "MOTA") > at(untrained, "MOTA") && at(trained, "IDF1") > at(untrained, "IDF1") &&
                           at(trained, "IDS") < at(untrained, "IDS");
-      shown.claims.push_back(
+      findings.claims.push_back(
           {fmt::format("Training without links raises MOTA and IDF1 and lowers IDS against the untrained model ({}, "
                        "sequences {}).",
                        untrained, what),
@@ -203,18 +186,18 @@ Shown show(const Measurements& all) {
   const auto total = [&](const std::string& method, const std::string& quantity) {
     return value_of(all, all_sequences, method, quantity);
   };
-  shown.claims.push_back(
+  findings.claims.push_back(
       {"The trained tracker has a higher MOTA than SORT.", total(trained, "MOTA") > total("SORT", "MOTA"),
        fmt::format("All sequences: {:.1f} against {:.1f}; IDF1 {:.1f} against {:.1f}.", total(trained, "MOTA"),
                    total("SORT", "MOTA"), total(trained, "IDF1"), total("SORT", "IDF1"))});
-  return shown;
+  return findings;
 }
 
 }  // namespace
 
 Experiment mot_experiment() {
   return {"mot", "Tracking on boxes: SORT, untrained models, the model trained without links, and the bound with them.",
-          measure, show};
+          measure, judge};
 }
 
 }  // namespace unshuffle::app

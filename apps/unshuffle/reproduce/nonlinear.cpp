@@ -69,26 +69,25 @@ Measurements far_ends(const Measurements& all) {
   return ends;
 }
 
-Shown show(const Measurements& all) {
-  Shown shown;
-  shown.figure = four_panels_figure(all, "Sum of sines, two platforms, all rows shuffled", "relative_error",
-                                    "test transport cost / spread");
+Findings judge(const Measurements& all) {
+  Findings findings;
   for (const std::string against : {"robot", "ls"}) {
     const Contest result = contest(all, "robot-robust", against, "relative_error");
-    shown.claims.push_back({fmt::format("ROBOT-robust consistently outperforms {}.", against == "ls" ? "LS" : "ROBOT"),
-                            result.won_all(), result.in_words()});
+    findings.claims.push_back(
+        {fmt::format("ROBOT-robust consistently outperforms {}.", against == "ls" ? "LS" : "ROBOT"), result.won_all(),
+         result.in_words()});
   }
   const Contest oracle = contest(far_ends(all), "robot-robust", "oracle", "relative_error");
-  shown.claims.push_back({"ROBOT-robust is better than Oracle when there are many rows or much noise.",
-                          oracle.won_all(), oracle.in_words()});
-  return shown;
+  findings.claims.push_back({"ROBOT-robust is better than Oracle when there are many rows or much noise.",
+                             oracle.won_all(), oracle.in_words()});
+  return findings;
 }
 
 }  // namespace
 
 Experiment nonlinear_experiment() {
   return {"nonlinear", "Sum of sines with D1 and D2 of different sizes: error against d, e, noise and n.", measure,
-          show};
+          judge};
 }
 
 }  // namespace unshuffle::app

@@ -10,14 +10,13 @@ namespace unshuffle::app {
 
 struct Result {
   Experiment experiment;
-  std::vector<Claim> claims;
-  Listing table;
+  Findings findings;
 };
 
-/// Every result with its picture (NAME.svg beside the page) and the paper's claims.
+/// Every result with its figure (NAME.svg beside the page) and the paper's claims.
 [[nodiscard]] std::string index_html(const std::vector<Result>& results);
 
-/// The claims as tables, without pictures.
+/// The same in Markdown.
 [[nodiscard]] std::string results_markdown(const std::vector<Result>& results);
 
 }  // namespace unshuffle::app

@@ -34,33 +34,27 @@ Measurements measure(const Settings& settings) {
   return run_all(tasks, settings);
 }
 
-Shown show(const Measurements& all) {
-  Shown shown;
-  shown.figure = {.title = "Sampling alone against half the samples and ROBOT", .columns = 2};
-  for (const std::string& name : panels_of(all)) {
-    Panel panel = panel_of(all, name, "relative_error", "rows shuffled (%)", "relative test error");
-    panel.log_y = true;
-    shown.figure.panels.push_back(std::move(panel));
-  }
+Findings judge(const Measurements& all) {
+  Findings findings;
   const Measurements errors = select(all, {"", "", "relative_error"});
   for (const auto& [shuffle, paper] : {std::pair{25.0, "1.04 ± 0.20"}, {50.0, "1.29 ± 0.32"}, {75.0, "1.27 ± 0.34"}}) {
     const std::vector<double> alone = values_at(select(errors, {"", "rs", ""}), shuffle);
     const std::vector<double> both = values_at(select(errors, {"", "rs + robot", ""}), shuffle);
     std::vector<double> ratios;
     for (std::size_t k = 0; k < std::min(alone.size(), both.size()); ++k) ratios.push_back(alone[k] / both[k]);
-    shown.claims.push_back(
+    findings.claims.push_back(
         {fmt::format("At {:g} % shuffled, RS alone has {} times the error of RS + ROBOT.", shuffle, paper),
          mean(alone) >= mean(both),
          fmt::format("Ratio {:.2f} (middle half of runs {:.2f} to {:.2f}); mean errors {:.3g} and {:.3g}.",
                      mean(ratios), quantile(ratios, 0.25), quantile(ratios, 0.75), mean(alone), mean(both))});
   }
-  return shown;
+  return findings;
 }
 
 }  // namespace
 
 Experiment ransac_experiment() {
-  return {"ransac", "RS with twice the samples against RS followed by ROBOT.", measure, show};
+  return {"ransac", "RS with twice the samples against RS followed by ROBOT.", measure, judge};
 }
 
 }  // namespace unshuffle::app

@@ -41,9 +41,8 @@ Matrix matrix_of(const Measurements& cells) {
   return plan;
 }
 
-Shown show(const Measurements& all) {
-  Shown shown;
-  shown.figure = {.title = "Robust plans between Unif(0, 2) and Unif(0, 1)", .columns = 2};
+Findings judge(const Measurements& all) {
+  Findings findings;
   std::string shares;
   double first = 0, last = 0;
   for (const std::string& panel : panels_of(all)) {
@@ -52,20 +51,17 @@ Shown show(const Measurements& all) {
     if (shares.empty()) first = beyond;
     last = beyond;
     shares += fmt::format("{}{:.0f} % at {}", shares.empty() ? "" : ", ", 100 * beyond, panel);
-    Panel made{.title = panel, .x_label = "s of Unif(0, 1)", .y_label = "t of Unif(0, 2)"};
-    made.heat.push_back({.values = plan, .x_low = 0, .x_high = 1, .y_low = 0, .y_high = 2});
-    shown.figure.panels.push_back(std::move(made));
   }
-  shown.claims.push_back({"With ρ₁ and ρ₂ large enough, Unif(0, 1) is aligned with the first half of Unif(0, 2).",
-                          first > 0.49 && last < 0.05, "Mass left beyond t = 1: " + shares + "."});
-  return shown;
+  findings.claims.push_back({"With ρ₁ and ρ₂ large enough, Unif(0, 1) is aligned with the first half of Unif(0, 2).",
+                             first > 0.49 && last < 0.05, "Mass left beyond t = 1: " + shares + "."});
+  return findings;
 }
 
 }  // namespace
 
 Experiment rho_experiment() {
   return {"rho", "Robust plans between Unif(0, 2) and Unif(0, 1) as the allowed deviation of the marginals grows.",
-          measure, show};
+          measure, judge};
 }
 
 }  // namespace unshuffle::app

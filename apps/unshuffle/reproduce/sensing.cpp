@@ -61,20 +61,11 @@ Measurements measure(const Settings& settings) {
   return run_all(tasks, settings);
 }
 
-Shown show(const Measurements& all) {
-  Shown shown;
-  shown.figure = {.title = "Unlabelled sensing, n = 1000, 50 % shuffled", .columns = 2};
-  for (const std::string& name : panels_of(all)) {
-    const bool over_dimension = name.starts_with("dimension");
-    Panel panel = panel_of(all, name, "relative_error",
-                           over_dimension ? "number of features e" : "signal-to-noise ratio", "relative test error");
-    panel.log_y = true;
-    panel.log_x = !over_dimension;
-    shown.figure.panels.push_back(std::move(panel));
-  }
+Findings judge(const Measurements& all) {
+  Findings findings;
   for (const std::string baseline : {"ls", "am", "em", "rr", "rs"}) {
     const Contest result = contest(all, "robot", baseline, "relative_error");
-    shown.claims.push_back(
+    findings.claims.push_back(
         {fmt::format("ROBOT is better than {} in all settings.", baseline), result.won_all(), result.in_words()});
   }
   Measurements low;
@@ -83,16 +74,16 @@ Shown show(const Measurements& all) {
   }
   const double robot = mean(values_at(select(low, {"", "robot", "relative_error"}), 5));
   const double oracle = mean(values_at(select(low, {"", "oracle", "relative_error"}), 5));
-  shown.claims.push_back({"For low dimension, e = 5, ROBOT is even better than Oracle.", robot < oracle,
-                          fmt::format("Mean relative error {:.4g} against {:.4g}.", robot, oracle)});
-  return shown;
+  findings.claims.push_back({"For low dimension, e = 5, ROBOT is even better than Oracle.", robot < oracle,
+                             fmt::format("Mean relative error {:.4g} against {:.4g}.", robot, oracle)});
+  return findings;
 }
 
 }  // namespace
 
 Experiment sensing_experiment() {
   return {"sensing", "Unlabelled sensing: relative test error against dimension and signal-to-noise ratio.", measure,
-          show};
+          judge};
 }
 
 }  // namespace unshuffle::app

@@ -7,7 +7,6 @@
 #include <atomic>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <numeric>
 
 #include "core/in_parallel.hpp"
@@ -25,30 +24,6 @@ std::vector<Value> distinct(const Measurements& all, Field field) {
 }
 
 }  // namespace
-
-Colour colour_of(const std::string& method) {
-  static const std::map<std::string, Colour> colours{{"oracle", {0.35, 0.35, 0.38}},
-                                                     {"ls", {0.62, 0.62, 0.64}},
-                                                     {"am", {0.90, 0.60, 0.00}},
-                                                     {"em", {0.34, 0.71, 0.91}},
-                                                     {"hard-em", {0.00, 0.45, 0.55}},
-                                                     {"rr", {0.80, 0.47, 0.65}},
-                                                     {"rs", {0.55, 0.37, 0.22}},
-                                                     {"sliced-gw", {0.55, 0.55, 0.10}},
-                                                     {"sinkhorn-gw", {0.40, 0.20, 0.60}},
-                                                     {"robot", {0.84, 0.15, 0.16}},
-                                                     {"robot-robust", {0.00, 0.45, 0.70}},
-                                                     {"robot-paper", {0.95, 0.50, 0.45}},
-                                                     {"robot-unrolled", {0.00, 0.62, 0.45}},
-                                                     {"rs + robot", {0.84, 0.15, 0.16}},
-                                                     {"SORT", {0.90, 0.60, 0.00}},
-                                                     {"identity", {0.62, 0.62, 0.64}},
-                                                     {"constant velocity", {0.34, 0.71, 0.91}},
-                                                     {"ROBOT-trained + camera", {0.00, 0.45, 0.70}},
-                                                     {"trained with true links", {0.35, 0.35, 0.38}}};
-  const auto found = colours.find(method);
-  return found != colours.end() ? found->second : Colour{0.13, 0.13, 0.16};
-}
 
 Measurements select(const Measurements& all, const Which& which) {
   auto matches = [](const std::string& wanted, const std::string& has) { return wanted.empty() || wanted == has; };
@@ -86,28 +61,6 @@ double quantile(std::vector<double> values, double share) {
   const auto below = static_cast<std::size_t>(place);
   const std::size_t above = std::min(below + 1, values.size() - 1);
   return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
-}
-
-Curve curve_of(const Measurements& all, const Which& which) {
-  const Measurements chosen = select(all, which);
-  Curve curve{.label = which.method, .colour = colour_of(which.method)};
-  for (const double x : settings_of(chosen)) {
-    const std::vector<double> values = values_at(chosen, x);
-    curve.x.push_back(x);
-    curve.y.push_back(mean(values));
-    curve.low.push_back(quantile(values, 0.25));
-    curve.high.push_back(quantile(values, 0.75));
-  }
-  return curve;
-}
-
-Panel panel_of(const Measurements& all, const std::string& panel, const std::string& quantity,
-               const std::string& x_label, const std::string& y_label) {
-  Panel made{.title = panel, .x_label = x_label, .y_label = y_label};
-  for (const std::string& method : methods_of(select(all, {panel, "", quantity}))) {
-    made.curves.push_back(curve_of(all, {panel, method, quantity}));
-  }
-  return made;
 }
 
 Measurements run_all(const std::vector<Task>& tasks, const Settings& settings) {

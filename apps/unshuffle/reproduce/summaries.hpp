@@ -1,4 +1,4 @@
-// From single runs to curves and sentences.
+// From single runs to sentences.
 #pragma once
 
 #include <functional>
@@ -8,9 +8,6 @@
 #include "reproduce/experiment.hpp"
 
 namespace unshuffle::app {
-
-/// The same colour for a method everywhere.
-[[nodiscard]] Colour colour_of(const std::string& method);
 
 /// Which measurements: empty strings match all.
 struct Which {
@@ -25,12 +22,6 @@ struct Which {
 [[nodiscard]] std::vector<double> values_at(const Measurements& all, double x);
 [[nodiscard]] double mean(const std::vector<double>& values);
 [[nodiscard]] double quantile(std::vector<double> values, double share);
-
-/// Mean over runs against x, with the range of their middle half.
-[[nodiscard]] Curve curve_of(const Measurements& all, const Which& which);
-/// A panel with one such curve per method.
-[[nodiscard]] Panel panel_of(const Measurements& all, const std::string& panel, const std::string& quantity,
-                             const std::string& x_label, const std::string& y_label);
 
 /// Runs the tasks on all cores; their measurements in the order of the tasks.
 using Task = std::function<Measurements()>;
