@@ -263,11 +263,10 @@ class Kills(Case):
                            ("c", "cut.json"))
 
     def test_experiments_end_in_the_same_bits(self):
-        self.succeed("reproduce", "rho", "--quick", "--out", "whole", "--quiet")
-        begin = time.time()
-        self.succeed("reproduce", "landscape", "--quick", "--out", "whole", "--quiet")
-        longest = 1.3 * (time.time() - begin)
         for name in ("rho", "landscape"):
+            begin = time.time()
+            self.succeed("reproduce", name, "--quick", "--out", "whole", "--quiet")
+            longest = 1.3 * (time.time() - begin)
             with open(self.path(f"whole/{name}.csv")) as file:
                 self.check(self.command("reproduce", name, "--quick", "--resume", "--out", "cut", "--quiet"),
                            f"cut/{name}.csv", file.read(), longest, ("cut",))
