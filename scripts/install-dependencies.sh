@@ -4,7 +4,7 @@
 set -euo pipefail
 
 packages=(
-  g++ cmake ninja-build ccache pkg-config dpkg-dev python3 python3-dev python3-venv
+  clang-format-14 g++ cmake ninja-build ccache pkg-config dpkg-dev python3 python3-dev python3-venv
   libeigen3-dev libopenblas-dev liblapack-dev liblapacke-dev libboost-dev libcli11-dev libfmt-dev nlohmann-json3-dev
   libcsv-dev libpugixml-dev
   libgtest-dev libbenchmark-dev

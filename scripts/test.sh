@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, runs every test in the release build and again under the sanitizers, then those of
+# Installs what is missing, checks the formatting, builds, runs every test in the release build and again under the sanitizers, then those of
 # the Python package.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 trap 'echo "Tests: FAILED (see above)." >&2' ERR
 
 export OMP_WAIT_POLICY=passive  # tests run side by side: a thread that waits must not keep a core from another
-for preset in release asan; do
+./scripts/check-format.sh
+for preset in ci asan; do
   ./scripts/build.sh "$preset"
   ctest --preset "$preset" --parallel "$(nproc)"
 done

@@ -117,7 +117,8 @@ double relative_error(const Bench& bench, const Vector& w) {
 }
 
 Row run_estimator(const Bench& bench, Estimator estimator) {
-  Row row{.method = std::string(name_of(estimator)), .fit = {}, .reason = {}, .coefficient_error = {}, .test_error = {}};
+  Row row{
+      .method = std::string(name_of(estimator)), .fit = {}, .reason = {}, .coefficient_error = {}, .test_error = {}};
   Execution execution = bench.command.execution;
   execution.progress = progress_bar(bench.command.tables.quiet);
   Problem problem = bench.problem;
@@ -175,11 +176,10 @@ std::string to_csv(const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     const std::string objective = row.fit ? number(row.fit->objective.value) : "";
     const std::string transport_cost = row.fit ? number(row.fit->plan.transport_cost) : "";
-    out +=
-        fmt::format("{},{},{},{},{},{},{},{},{}\n", row.method, row.fit ? name_of(row.fit->status) : "failed",
-                    number(row.coefficient_error), number(row.test_error), objective,
-                    row.fit ? row.fit->objective.name : "", transport_cost, number(row.seconds),
-                    csv_field(row.fit ? row.fit->message : row.reason));
+    out += fmt::format("{},{},{},{},{},{},{},{},{}\n", row.method, row.fit ? name_of(row.fit->status) : "failed",
+                       number(row.coefficient_error), number(row.test_error), objective,
+                       row.fit ? row.fit->objective.name : "", transport_cost, number(row.seconds),
+                       csv_field(row.fit ? row.fit->message : row.reason));
   }
   return out;
 }

@@ -54,9 +54,9 @@ struct FitCommand {
 void add_output_options(CLI::App& app, FitOutputs& outputs) {
   app.add_option("--out", outputs.out, "Write the fit as JSON; predict, match, gradient and --start read it.");
   app.add_option("--pairs", outputs.pairs, "Write one-to-one pairs as CSV; rows are counted from 0.");
-  app.add_option("--trace", outputs.trace,
-                 fmt::format("Write every iteration of every start as CSV; for {}.",
-                             estimators_with(&EstimatorTraits::traced)));
+  app.add_option(
+      "--trace", outputs.trace,
+      fmt::format("Write every iteration of every start as CSV; for {}.", estimators_with(&EstimatorTraits::traced)));
   app.add_option("--links", outputs.links,
                  "Write response_row,probability as CSV: how likely each row is linked in the order given (mixture).");
   app.add_option("--report", outputs.report, "Write one HTML page with the verdict, pictures and numbers.");

@@ -10,8 +10,8 @@
 #include "estimator_options.hpp"
 #include "options.hpp"
 #include "unshuffle/core/error.hpp"
-#include "unshuffle/model/registry.hpp"
 #include "unshuffle/fitted/fitted.hpp"
+#include "unshuffle/model/registry.hpp"
 
 namespace unshuffle::app {
 namespace {

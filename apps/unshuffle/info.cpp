@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.hpp"
+#include "options_page.hpp"
 #include "shell.hpp"
 #include "unshuffle/core/component.hpp"
 #include "unshuffle/cytometry/compensation.hpp"
@@ -106,7 +107,10 @@ int run(bool json) {
 }
 
 int describe_commands(const CLI::App& root, const std::string& reader) {
-  fmt::print("{}", reader == "man" ? man_page(root) : reader == "bash" ? bash_completion(root) : zsh_completion(root));
+  if (reader == "man") fmt::print("{}", man_page(root));
+  if (reader == "bash") fmt::print("{}", bash_completion(root));
+  if (reader == "zsh") fmt::print("{}", zsh_completion(root));
+  if (reader == "options") fmt::print("{}", options_page(all_estimators()));
   return 0;
 }
 
@@ -117,9 +121,11 @@ Command add_info(CLI::App& root) {
   const auto command = std::make_shared<InfoCommand>();
   app->add_option("FILE", command->file, "FCS file to describe instead: events, channels, what is odd about it.");
   app->add_flag("--json", command->json, "Print JSON.");
-  app->add_option("--describe", command->describe,
-                  "Print the command line itself: as a manual page, or as completions for a shell to read.")
-      ->check(CLI::IsMember({"man", "bash", "zsh"}));
+  app->add_option(
+         "--describe", command->describe,
+         "Print the command line itself: as a manual page, as completions for a shell to read, or the options of "
+         "the methods as a page.")
+      ->check(CLI::IsMember({"man", "bash", "zsh", "options"}));
   app->footer(
       "Examples:\n  unshuffle info --json\n  unshuffle info cells.fcs\n  source <(unshuffle info --describe bash)");
   return {app, [command, &root] {

@@ -68,9 +68,8 @@ int run(const PredictCommand& command) {
   const ColumnChoice& columns = fitted.context().columns;
   const Table table = read_tables({command.table}, command.events, KeepText::where_needed, false).front();
   const Matrix x = table.matrix(*columns.x), z = table.matrix(*columns.z);
-  const std::string content =
-      as_csv(command.intervals ? with_intervals(fitted, x, z, command.fit)
-                               : NamedColumns{columns.response, fitted.predict(x, z)});
+  const std::string content = as_csv(command.intervals ? with_intervals(fitted, x, z, command.fit)
+                                                       : NamedColumns{columns.response, fitted.predict(x, z)});
   if (command.out.empty()) {
     fmt::print("{}", content);
   } else {

@@ -24,8 +24,7 @@ int together(Team& team, const Work& work) {
   try {
     return work();
   } catch (const Error& error) {
-    if (team.size() > 1)
-      end_all(in_terms_of(Dialect::command_line, error.what()).c_str(), error.exit_code());
+    if (team.size() > 1) end_all(in_terms_of(Dialect::command_line, error.what()).c_str(), error.exit_code());
     throw;
   } catch (const std::bad_alloc&) {
     if (team.size() > 1) end_all("out of memory", 4);

@@ -10,9 +10,9 @@
 
 #include "core/message.hpp"
 #include "unshuffle/core/error.hpp"
+#include "unshuffle/core/files.hpp"
 #include "unshuffle/core/output_file.hpp"
 #include "unshuffle/core/team.hpp"
-#include "unshuffle/core/files.hpp"
 #include "unshuffle/version.hpp"
 
 namespace unshuffle {

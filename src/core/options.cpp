@@ -53,8 +53,8 @@ std::int64_t to_whole_number(const OptionText& text, const OptionValue& value, s
   std::optional<std::int64_t> number;
   if (const auto* whole = std::get_if<std::int64_t>(&value)) number = *whole;
   if (const auto* word = std::get_if<std::string>(&value)) number = parsed<std::int64_t>(*word);
-  if (const auto* real = std::get_if<double>(&value); real != nullptr && *real == std::trunc(*real) &&
-                                                      std::abs(*real) < 9e15)
+  if (const auto* real = std::get_if<double>(&value);
+      real != nullptr && *real == std::trunc(*real) && std::abs(*real) < 9e15)
     number = static_cast<std::int64_t>(*real);
   if (!number || *number > largest || *number < -largest) refuse(text, value, "a whole number");
   return *number;

@@ -12,8 +12,7 @@ namespace unshuffle {
 template <class Piece>
 void share_work(const Run& run, std::size_t count, const Piece& piece) {
   if (!several(run.team)) return in_parallel(count, piece);
-  const auto rank = static_cast<std::size_t>(run.team->rank()),
-             size = static_cast<std::size_t>(run.team->size());
+  const auto rank = static_cast<std::size_t>(run.team->rank()), size = static_cast<std::size_t>(run.team->size());
   const std::size_t own = (count + size - 1 - rank) / size;
   in_parallel(own, [&](std::size_t k) { piece(rank + k * size); });
   run.finished->exchange(*run.team);

@@ -14,8 +14,7 @@ namespace unshuffle {
 namespace {
 
 AdjustedFit adjusted_fit(const Input& input, const CandidateLinks& links) {
-  const LeastSquares linked =
-      best_least_squares(input.problem, input.bound, links.rows, links.weights, input.run.seed);
+  const LeastSquares linked = best_least_squares(input.problem, input.bound, links.rows, links.weights, input.run.seed);
   return fit_adjusted(input.bound, links, linked, input.run.seed);
 }
 

@@ -126,9 +126,9 @@ class Alternation {
 }  // namespace
 
 Estimate estimate(const Am& given, const Input& input) {
-  const Am options =
-      given.paper.paper ? with_paper_settings(given, input.problem.responses(), input.bound.linear_in_parameters())
-                        : given;
+  const Am options = given.paper.paper
+                         ? with_paper_settings(given, input.problem.responses(), input.bound.linear_in_parameters())
+                         : given;
   const UnlinkedRows rows(input.problem, input.bound);
   const std::vector<Start> starts = make_starts(input.problem, input.bound, options.starts, input.run.seed);
   const auto alternate = [&](const StartAt& at) { return Alternation(options, input, rows, at).run(); };

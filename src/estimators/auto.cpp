@@ -46,9 +46,7 @@ Facts look(const Auto& options, const Input& input) {
 
 Oracle oracle_of(const Auto& options) { return {.plan = {.precision = options.precision}}; }
 
-Mixture mixture_of(const Auto& options) {
-  return {options.precision, options.limit, options.noise, options.bootstrap};
-}
+Mixture mixture_of(const Auto& options) { return {options.precision, options.limit, options.noise, options.bootstrap}; }
 
 Adjusted adjusted_of(const Auto& options) { return {options.precision, options.bootstrap}; }
 
@@ -65,8 +63,7 @@ Estimate explain(Estimate estimate, Estimator chosen, const std::string& choice,
 /// The likelihood over all links; `because` says why the order will not do, where it was looked at.
 Estimate by_all_links(const Auto& options, const Facts& facts, const Input& input, const std::string& because) {
   const Entropic entropic = entropic_of(options);
-  const std::string groups =
-      facts.groups > 1 ? fmt::format(" within {} groups and known pairs", facts.groups) : "";
+  const std::string groups = facts.groups > 1 ? fmt::format(" within {} groups and known pairs", facts.groups) : "";
   const char* noise = options.noise.sd > 0 ? ", noise given" : ", noise estimated";
   const char* why = facts.scalar ? "one response and an additive model make all links together affordable"
                     : options.precision.backend == Backend::dense
@@ -126,8 +123,8 @@ Estimate estimate(const Auto& options, const Input& input) {
   Estimate in_order = by_order(options, input);
   if (in_order.identifiable.verdict == Verdict::not_identifiable) {
     Estimate all_links = by_all_links(options, facts, input, in_order.identifiable.reason + "; ");
-    const bool told = all_links.identifiable.verdict != Verdict::not_identifiable &&
-                      !contradicted(facts, input, in_order, all_links);
+    const bool told =
+        all_links.identifiable.verdict != Verdict::not_identifiable && !contradicted(facts, input, in_order, all_links);
     return told || !facts.hinted ? std::move(all_links) : std::move(in_order);
   }
   // The groups bound every link, the order tells of a part of them: either may know more. So may all links together
@@ -136,8 +133,8 @@ Estimate estimate(const Auto& options, const Input& input) {
   const bool by_regression = std::holds_alternative<Adjusted>(*in_order.chosen);
   if (facts.scalar && (grouped || (by_regression && !in_order.contradicted))) {
     const char* source = grouped ? "the groups" : "all links";
-    Estimate all_links = by_all_links(
-        options, facts, input, fmt::format("{} tell more than the order, by the standard errors; ", source));
+    Estimate all_links = by_all_links(options, facts, input,
+                                      fmt::format("{} tell more than the order, by the standard errors; ", source));
     if (vagueness(all_links) < vagueness(in_order) && !contradicted(facts, input, in_order, all_links))
       return all_links;
   }

@@ -60,7 +60,11 @@ std::vector<Descended> for_each_start(const EachStart& each, const Run& run, con
       WorkKey key("start");
       key.add(std::string(each.estimator)).add(double(k)).add(each.starts[k].parameters);
       results[k] = finished_or(
-          run, key, [&] { return work(StartAt{each.starts[k], int(k), tick}); }, packed, unpacked);
+          run, key,
+          [&] {
+            return work(StartAt{each.starts[k], int(k), tick});
+          },
+          packed, unpacked);
     }
     (void)advance(left);
   };

@@ -117,8 +117,9 @@ Identifiability doubts(const Entropic& options, const Input& input) {
         "{} of {} responses have no partner; the law that they are given is made up, and with so many of them the "
         "answer may be off by more than chance",
         responses, input.problem.responses());
-    made.advice = fmt::format("add the missing rows of the features, or give pairs ({}) or a key both tables share ({})",
-                              option("known"), option("group"));
+    made.advice =
+        fmt::format("add the missing rows of the features, or give pairs ({}) or a key both tables share ({})",
+                    option("known"), option("group"));
   }
   return made;
 }
@@ -135,9 +136,8 @@ void set_errors(const Entropic& options, const Input& input, const Calibrated& a
   estimate.covariance = answer.covariance;
   if (doubted) {
     estimate.errors_are_too_small = true;
-    estimate.std_error_note =
-        fmt::format("none: they would not count what is in doubt about rows without a partner; try {}",
-                    option("bootstrap"));
+    estimate.std_error_note = fmt::format(
+        "none: they would not count what is in doubt about rows without a partner; try {}", option("bootstrap"));
     return;
   }
   if (answer.covariance.size() == 0) {

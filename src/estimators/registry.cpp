@@ -77,8 +77,9 @@ template <class Wanted>
 constexpr bool stands_as(std::string_view name) {
   return table[place_among<Wanted>(static_cast<Estimator*>(nullptr))].name == name;
 }
-static_assert(stands_as<Auto>("auto") && stands_as<Entropic>("entropic") && stands_as<RobotUnrolled>("robot-unrolled") &&
-              stands_as<Oracle>("oracle") && stands_as<Rr>("rr") && stands_as<SinkhornGw>("sinkhorn-gw"));
+static_assert(stands_as<Auto>("auto") && stands_as<Entropic>("entropic") &&
+              stands_as<RobotUnrolled>("robot-unrolled") && stands_as<Oracle>("oracle") && stands_as<Rr>("rr") &&
+              stands_as<SinkhornGw>("sinkhorn-gw"));
 
 /// Every type of the variant with its defaults, in order.
 template <std::size_t... k>
@@ -153,8 +154,8 @@ EvaluatorOptions plan_of(const E& estimator) {
 void require_consistent(const Robot& robot) {
   const double epsilon = robot.smoothing.resolved().value;
   if (robot.descent.epsilon_start == 0 || robot.descent.epsilon_start > epsilon) return;
-  throw InvalidInput(fmt::format("{} = {} must be above ε = {}", option("epsilon_start"), robot.descent.epsilon_start,
-                                 epsilon));
+  throw InvalidInput(
+      fmt::format("{} = {} must be above ε = {}", option("epsilon_start"), robot.descent.epsilon_start, epsilon));
 }
 
 void require_consistent(const RobotRobust& robust) {
@@ -174,9 +175,7 @@ Index paper_batch(Index rows, bool linear_in_parameters) {
 
 }  // namespace
 
-const EstimatorTraits& traits_of(const Estimator& estimator) {
-  return table[estimator.index()];
-}
+const EstimatorTraits& traits_of(const Estimator& estimator) { return table[estimator.index()]; }
 
 std::string_view name_of(const Estimator& estimator) { return traits_of(estimator).name; }
 
@@ -191,11 +190,10 @@ const std::vector<EstimatorEntry>& all_estimators() {
   static const std::vector<EstimatorEntry> entries = [] {
     std::vector<EstimatorEntry> made;
     for (const Estimator& one : all_defaults()) {
-      made.push_back({traits_of(one), std::visit(
-                                          [](const auto& estimator) {
-                                            return describe_options<std::decay_t<decltype(estimator)>>();
-                                          },
-                                          one)});
+      made.push_back(
+          {traits_of(one),
+           std::visit([](const auto& estimator) { return describe_options<std::decay_t<decltype(estimator)>>(); },
+                      one)});
     }
     return made;
   }();

@@ -1,6 +1,6 @@
 // ROBOT, ROBOT-robust and ROBOT-unrolled: descents on the transport cost from several starts.
-#include "estimators/each_start.hpp"
 #include <fmt/format.h>
+#include "estimators/each_start.hpp"
 
 #include "objective/backend.hpp"
 #include "objective/costs.hpp"
@@ -68,8 +68,7 @@ Estimate descend_from_all(Descents descents, const Input& input, const std::vect
 
 Descents descents_of(const Estimator& estimator, const Robot& robot, const Input& input) {
   return {.name = name_of(estimator).data(),
-          .evaluator =
-              plan_options(estimator, double(input.problem.responses()), double(input.problem.features())),
+          .evaluator = plan_options(estimator, double(input.problem.responses()), double(input.problem.features())),
           .descent = robot.descent,
           .max_iterations = robot.limit.max_iterations};
 }
@@ -90,7 +89,8 @@ void require_hessian(const Robot& robot, const Input& input) {
 /// The objective of all groups by unrolled Sinkhorn iterations, as sums over rows.
 class UnrolledObjective {
  public:
-  UnrolledObjective(const RobotUnrolled& options, const Input& input) : iterations_(options.unroll), bound_(input.bound) {
+  UnrolledObjective(const RobotUnrolled& options, const Input& input)
+      : iterations_(options.unroll), bound_(input.bound) {
     const Problem& problem = input.problem;
     const Matrix x = input.bound.basis(Side::response, problem.x);
     const Matrix z = input.bound.basis(Side::feature, problem.z);
@@ -150,8 +150,7 @@ Estimate estimate(const RobotRobust& given, const Input& input) {
   require_hessian(robot, input);
   std::vector<Start> starts = make_starts(input.problem, input.bound, robot.starts, input.run.seed);
   const Descents relaxed = descents_of(robust, robot, input);
-  const bool knows_its_way =
-      robot.starts.start.kind != StartKind::automatic || starts.front().covariance.size() > 0;
+  const bool knows_its_way = robot.starts.start.kind != StartKind::automatic || starts.front().covariance.size() > 0;
   if (knows_its_way || robot.descent.step.batch > 0) return descend_from_all(relaxed, input, starts);
   Run first_half = input.run, second_half = input.run;
   if (const auto& progress = input.run.progress) {

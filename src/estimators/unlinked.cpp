@@ -98,8 +98,7 @@ CandidateLinks candidates_of(const Problem& problem, const Model& bound, const L
   return made;
 }
 
-Estimate regression_on(const Input& input, const UnlinkedRows& rows, const Links& links,
-                       const std::string& start) {
+Estimate regression_on(const Input& input, const UnlinkedRows& rows, const Links& links, const std::string& start) {
   const Index p = input.bound.parameters();
   if (links.size() * input.problem.outputs() < p) {
     throw BadData(fmt::format("{} linked rows cannot determine {} parameters", links.size(), p));

@@ -272,9 +272,7 @@ class FitOfAll {
     if (fit_.identifiable.verdict != Verdict::not_identifiable) fit_.covariance = covariance.sandwich;
     fit_.noise_sd = std::sqrt(belief.noise_variance);
     fit_.link_probabilities.resize(0);  // they were the sample's
-    fit_.status = stopped     ? Status::stopped
-                  : converged ? Status::converged
-                              : Status::outer_not_converged;
+    fit_.status = stopped ? Status::stopped : converged ? Status::converged : Status::outer_not_converged;
     fit_.message = fmt::format(
         "all rows, from a sample of {}: {} after {} iterations: {:.1f} % of the links in the order "
         "given are wrong",

@@ -146,8 +146,7 @@ class Search {
  private:
   /// Nothing but the two distributions is known, so that any search has to begin from them.
   [[nodiscard]] bool blind() const {
-    return scalar_ && one_block_ && !problem_.order_is_a_hint() &&
-           options_.starts.start.kind == StartKind::automatic;
+    return scalar_ && one_block_ && !problem_.order_is_a_hint() && options_.starts.start.kind == StartKind::automatic;
   }
 
   std::vector<FoundOptimum> all_starts() {
@@ -212,7 +211,8 @@ class Search {
     RandomStream stream(run_.seed, sample_stream);
     const Problem sample = draw_batch(problem_, sample_size, stream);
     std::vector<FoundOptimum> found;
-    const std::size_t limit = options_.starts.starts > 0 ? starts.size() : std::min<std::size_t>(starts.size(), most_starts);
+    const std::size_t limit =
+        options_.starts.starts > 0 ? starts.size() : std::min<std::size_t>(starts.size(), most_starts);
     std::size_t tried = 0;
     while (tried < limit) {
       const std::size_t end = std::min(limit, tried + round_size);

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "likelihood/likelihood.hpp"
 #include "core/checkpoint.hpp"
+#include "likelihood/likelihood.hpp"
 #include "unshuffle/objective/settings.hpp"
 #include "unshuffle/starts/start_options.hpp"
 

@@ -108,8 +108,8 @@ std::string summary_of(const Result& fit, const FitContext& context) {
   if (!fit.std_error_note.empty()) out += fact("Standard errors", fit.std_error_note);
   out += fact("Matched share", fmt::format("{:.4f}", fit.plan.matched_share));
   out += fact("Noise sd", fmt::format("{:.6g}", fit.noise_sd));
-  out += fact("Epsilon",
-              fmt::format("{:.4g} ({:.3g} of the largest cost)", fit.plan.epsilon, fit.plan.epsilon_relative));
+  out +=
+      fact("Epsilon", fmt::format("{:.4g} ({:.3g} of the largest cost)", fit.plan.epsilon, fit.plan.epsilon_relative));
   out += fact("Objective", fmt::format("{:.8g} ({})", fit.objective.value, fit.objective.name));
   out += fact("Convergence", fmt::format("{}: {}", name_of(fit.status), fit.message));
   out += fact("Marginal error", fmt::format("{:.2g}", fit.plan.marginal_error));

@@ -10,8 +10,8 @@
 #include <cmath>
 
 #include "core/chi_squared.hpp"
-#include "core/normal.hpp"
 #include "core/gram.hpp"
+#include "core/normal.hpp"
 #include "starts/distance.hpp"
 #include "unshuffle/core/wording.hpp"
 #include "verdict/collinear.hpp"

@@ -52,6 +52,10 @@ class Documents(unittest.TestCase):
         run(COMPILER, "-std=c++20", "-O1", str(source), "-o", str(self.folder / "example"), *flags)
         self.assertIn("Regression with lost row links", run(str(self.folder / "example")))
 
+    def test_the_page_of_options_is_what_the_program_says(self):
+        page = fixtures.ROOT / "docs" / "options.md"
+        self.assertEqual(page.read_text(), run(PROGRAM, "info", "--describe", "options"))
+
     def test_links_lead_somewhere(self):
         for document in [fixtures.ROOT / "README.md", *fixtures.ROOT.glob("docs/**/*.md")]:
             for target in fixtures.re.findall(r"\]\(([^)#]+)\)", document.read_text()):

@@ -72,7 +72,7 @@ Measurements outcome_of(Measurement place, const Result& made, double error) {
 }
 
 std::optional<Result> fit_where_possible(const std::string& method, const Sample& sample, const Model& model,
-                                      const TrialOptions& trial) {
+                                         const TrialOptions& trial) {
   try {
     return fit_named(method, sample, model, trial);
   } catch (const InvalidInput&) {

@@ -48,7 +48,7 @@ struct OptionText {
   const char* name;  ///< As in Python; the flag has dashes for underscores.
   const char* help;  ///< One sentence or two.
   Constraint constraint{};
-  bool read = true;           ///< Whether the other options leave it a meaning.
+  bool read = true;            ///< Whether the other options leave it a meaning.
   const char* read_with = "";  ///< What it has a meaning with, where that is not always so.
 };
 
@@ -60,7 +60,9 @@ struct Word {
 
 /// Enumerations with a function words_of(Enum), which lists their words.
 template <class Enum>
-concept Worded = std::is_enum_v<Enum> && requires(Enum value) { words_of(value); };
+concept Worded = std::is_enum_v<Enum> && requires(Enum value) {
+  words_of(value);
+};
 
 template <Worded Enum>
 [[nodiscard]] const char* name_of(Enum value) {
@@ -170,9 +172,8 @@ template <class Options>
 [[nodiscard]] std::vector<OptionInfo> describe_options() {
   const Options standard;
   std::vector<OptionInfo> infos;
-  Options::describe(standard, [&](const OptionText& text, const auto& field) {
-    infos.push_back(detail::info_of(text, field));
-  });
+  Options::describe(standard,
+                    [&](const OptionText& text, const auto& field) { infos.push_back(detail::info_of(text, field)); });
   return infos;
 }
 

@@ -372,15 +372,15 @@ enum class Compared {
 
 /// What kind of estimator it is. Whoever wants to know asks here, not for the estimator.
 struct EstimatorTraits {
-  std::string_view name;  ///< As typed: "robot-robust".
-  std::string_view help;  ///< One line.
-  bool dense = false;     ///< Holds matrices of responses × features whatever the model.
-  bool prior = false;     ///< Reads prior weights of pairs and soft keys.
-  bool traced = false;    ///< Keeps a trace of its iterations.
-  bool likelihood = false;     ///< Its links have a likelihood: they are one to one, and ε is that of the noise.
-  bool tells_links = false;    ///< May tell how likely each row is linked in the order given.
-  bool in_pieces = false;      ///< Fits tables that are larger than memory.
-  bool shares_plan = false;    ///< Processes can share one plan between them.
+  std::string_view name;     ///< As typed: "robot-robust".
+  std::string_view help;     ///< One line.
+  bool dense = false;        ///< Holds matrices of responses × features whatever the model.
+  bool prior = false;        ///< Reads prior weights of pairs and soft keys.
+  bool traced = false;       ///< Keeps a trace of its iterations.
+  bool likelihood = false;   ///< Its links have a likelihood: they are one to one, and ε is that of the noise.
+  bool tells_links = false;  ///< May tell how likely each row is linked in the order given.
+  bool in_pieces = false;    ///< Fits tables that are larger than memory.
+  bool shares_plan = false;  ///< Processes can share one plan between them.
   Compared compared = Compared::always;
 };
 

@@ -13,10 +13,9 @@
 namespace unshuffle {
 
 enum class Status { converged, inner_not_converged, outer_not_converged, stopped };
-inline constexpr std::array status_words{Word<Status>{"converged", Status::converged},
-                                         Word<Status>{"inner not converged", Status::inner_not_converged},
-                                         Word<Status>{"outer not converged", Status::outer_not_converged},
-                                         Word<Status>{"stopped", Status::stopped}};
+inline constexpr std::array status_words{
+    Word<Status>{"converged", Status::converged}, Word<Status>{"inner not converged", Status::inner_not_converged},
+    Word<Status>{"outer not converged", Status::outer_not_converged}, Word<Status>{"stopped", Status::stopped}};
 constexpr std::span<const Word<Status>> words_of(Status) { return status_words; }
 
 /// One line of the trace: an outer iteration of a start.
@@ -43,7 +42,7 @@ struct Candidate {
 /// What the estimator minimises, as a sum over rows.
 struct Minimised {
   double value = 0;
-  std::string name;  ///< "transport", "entropic", "squared residuals", ...
+  std::string name;                       ///< "transport", "entropic", "squared residuals", ...
   Objective kind = Objective::transport;  ///< Of the plan at the answer.
 };
 
@@ -65,9 +64,9 @@ struct Course {
   double seconds = 0;
   double peak_memory_mb = 0;
   std::uint64_t seed = 0;
-  int processes = 1;                ///< That shared the work.
-  int passes = 0;                   ///< Over tables in pieces; 0: the tables were in memory.
-  double bytes_per_evaluation = 0;  ///< Between processes, through the one that leads.
+  int processes = 1;                  ///< That shared the work.
+  int passes = 0;                     ///< Over tables in pieces; 0: the tables were in memory.
+  double bytes_per_evaluation = 0;    ///< Between processes, through the one that leads.
   std::vector<Candidate> candidates;  ///< Every start, best first.
   std::vector<TracePoint> trace;
 };

@@ -1,0 +1,13 @@
+// Every option of every estimator as a page of Markdown, which docs/options.md is.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "unshuffle/estimators/estimators.hpp"
+
+namespace unshuffle::app {
+
+[[nodiscard]] std::string options_page(const std::vector<EstimatorEntry>& entries);
+
+}  // namespace unshuffle::app
