@@ -92,14 +92,14 @@ std::vector<Estimator> named_estimators(const CompareCommand& command) {
   return estimators;
 }
 
-/// An option that none of them reads is refused, not ignored.
-void require_options_are_read(const EstimatorFlags& flags, const std::vector<Estimator>& estimators) {
+/// An option that none of them reads is not ignored in silence.
+void tell_of_unread_options(const EstimatorFlags& flags, const std::vector<Estimator>& estimators) {
   for (const std::string& name : flags.given()) {
     const bool read = std::any_of(estimators.begin(), estimators.end(), [&](const Estimator& one) {
       const auto values = option_values(one);
       return std::any_of(values.begin(), values.end(), [&](const auto& value) { return value.first == name; });
     });
-    if (!read) throw InvalidInput(fmt::format("{}: none of the methods compared reads it", flag_of(name)));
+    if (!read) fmt::print(stderr, "unshuffle: note: {}: none of the methods compared reads it\n", flag_of(name));
   }
 }
 
@@ -229,7 +229,7 @@ int run(const CompareCommand& command) {
   if (!command.csv.empty()) require_writable(command.csv);
   const Bench bench = prepare(command);
   if (estimators.empty()) estimators = default_estimators(command, bench.problem);
-  require_options_are_read(command.options, estimators);
+  if (!command.tables.quiet) tell_of_unread_options(command.options, estimators);
   const bool text = !command.json && !command.tables.quiet;
   if (text) print_header();
   std::vector<Row> rows;

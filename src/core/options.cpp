@@ -22,7 +22,7 @@ std::optional<Number> parsed(const std::string& text) {
 [[noreturn]] void refuse(const OptionText& text, const OptionValue& value, std::string_view expected) {
   const std::string_view constraint = text.constraint.text;
   throw InvalidInput(fmt::format("{} = {} must be {}{}{}", option(text.name), text_of(value), expected,
-                                 constraint.empty() ? "" : ", ", constraint));
+                                 constraint.empty() ? "" : " ", constraint));
 }
 
 }  // namespace

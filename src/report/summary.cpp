@@ -11,7 +11,7 @@ namespace {
 
 constexpr int width = 78;
 
-std::string rule(char c) { return std::string(width, c) + "\n"; }
+std::string rule(char c) { return fmt::format("{}\n", std::string(width, c)); }
 
 std::string fact(std::string_view label, const std::string& value) { return fmt::format("{:<18}{}\n", label, value); }
 

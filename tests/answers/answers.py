@@ -8,8 +8,9 @@ import os
 EXPECTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "expected.json")
 
 # What users see is compared to the last printed digit. The numbers in JSON have all their digits, the last of which
-# depend on the CPU the program was compiled for (-march=native) and on the compiler.
-TOLERANCE = 1e-9
+# depend on the CPU the program was compiled for (-march=native), on the compiler and on how sums are taken; a descent
+# that ends at a tolerance turns them into differences of some 1e-9.
+TOLERANCE = 1e-7
 
 FIELDS = ("status", "method", "coefficients", "intercept", "std_errors", "intervals", "noise_sd", "objective",
           "transport_cost", "epsilon", "matched_share")

@@ -457,14 +457,14 @@ class BadUsage(Case):
         self.refuse_fit("--epsilon", "-1", says="--epsilon = -1 must be > 0")
         self.refuse_fit("--epsilon", "0", says="--epsilon = 0 must be > 0")
         self.refuse_fit("--epsilon", "nan", says="--epsilon = nan must be > 0")
-        self.refuse_fit("--epsilon", "small", says="--epsilon small: auto or a number > 0 was expected")
+        self.refuse_fit("--epsilon", "small", says="--epsilon = small must be a number > 0")
         self.refuse_fit("--epsilon-abs", "-2", says="--epsilon-abs = -2 must be > 0")
         self.refuse_fit("--epsilon-abs", "1", "--epsilon", "1", says="excludes")
         self.refuse_fit("--epsilon-start", "1e-9", says="--epsilon-start = 1e-09 must be above")
 
     def test_numbers_out_of_range(self):
         self.refuse_fit("--robust", "--unmatched", "1", says="--unmatched = 1 must be")
-        self.refuse_fit("--robust", "--rho1", "-1", says="--rho1 = -1 must be >= 0")
+        self.refuse_fit("--robust", "--rho1", "-1", says="--rho1 = -1 must be at least 0")
         self.refuse_fit("--threads", "-1", says="--threads = -1 must be at least 0")
         self.refuse_fit("--starts", "-1", says="--starts = -1 must be at least 0")
         self.refuse_fit("--tolerance", "0", says="--tolerance = 0 must be > 0")

@@ -39,8 +39,8 @@ struct Constraint {
   bool (*holds)(double) = nullptr;  ///< Null: anything.
 };
 inline constexpr Constraint positive{"> 0", [](double v) { return v > 0 && std::isfinite(v); }};
-inline constexpr Constraint not_negative{">= 0", [](double v) { return v >= 0 && std::isfinite(v); }};
-inline constexpr Constraint at_least_one{">= 1", [](double v) { return v >= 1 && std::isfinite(v); }};
+inline constexpr Constraint not_negative{"at least 0", [](double v) { return v >= 0 && std::isfinite(v); }};
+inline constexpr Constraint at_least_one{"at least 1", [](double v) { return v >= 1 && std::isfinite(v); }};
 inline constexpr Constraint proper_share{"above 0 and below 1", [](double v) { return v > 0 && v < 1; }};
 inline constexpr Constraint share_or_zero{"at least 0 and below 1", [](double v) { return v >= 0 && v < 1; }};
 
@@ -198,13 +198,19 @@ bool set_option(Options& options, std::string_view name, const OptionValue& valu
   return found;
 }
 
-/// Throws InvalidInput for a value that breaks its constraint, and for an option among `given` that the other options
-/// leave without a meaning.
+/// Throws InvalidInput for a value that breaks its constraint (defaults may: they stand for something that is not given),
+/// and for an option among `given` that the other options leave without a meaning.
 template <class Options>
 void validate_options(const Options& options, const std::vector<std::string>& given = {}) {
+  const std::vector<OptionInfo> standard = describe_options<Options>();
+  std::size_t place = 0;
   Options::describe(options, [&](const OptionText& text, const auto& field) {
     using T = std::decay_t<decltype(field)>;
-    if constexpr (std::is_arithmetic_v<T> && !std::same_as<T, bool>) detail::require(text, static_cast<double>(field));
+    const bool changed = detail::value_of(field) != standard[place++].standard;
+    if constexpr (std::is_arithmetic_v<T> && !std::same_as<T, bool>) {
+      if (changed) detail::require(text, static_cast<double>(field));
+    }
+    if (changed && !text.read) detail::refuse_unread(text);
     for (const std::string& name : given) {
       if (name == text.name && !text.read) detail::refuse_unread(text);
     }
