@@ -47,7 +47,8 @@ std::string options_page(const std::vector<EstimatorEntry>& entries) {
       "| flag | parameter | value | default | what it does | read by |\n|---|---|---|---|---|---|\n";
   for (const Listed& option : listed(entries)) page += row_of(option);
   page += "\n## Methods\n\n| method | what it does |\n|---|---|\n";
-  for (const EstimatorEntry& entry : entries) page += fmt::format("| `{}` | {} |\n", entry.traits.name, entry.traits.help);
+  for (const EstimatorEntry& entry : entries)
+    page += fmt::format("| `{}` | {} |\n", entry.traits.name, entry.traits.help);
   return page;
 }
 

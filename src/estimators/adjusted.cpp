@@ -5,17 +5,35 @@
 
 #include "estimators/unlinked.hpp"
 #include "likelihood/bootstrap.hpp"
+#include "likelihood/followed_mixture.hpp"
 #include "likelihood/wrong_links.hpp"
 #include "starts/starts.hpp"
-#include "verdict/identifiability.hpp"
+#include "verdict/order.hpp"
 
 namespace unshuffle {
 
 namespace {
 
-AdjustedFit adjusted_fit(const Input& input, const CandidateLinks& links) {
+struct AdjustedAnswer {
+  Vector parameters;
+  Matrix covariance;
+  double noise_variance;
+  MismatchRate mismatch;
+  bool spread;  ///< The share of wrong links is an interval.
+};
+
+AdjustedAnswer adjusted_fit(const Adjusted& options, const Input& input, const CandidateLinks& links) {
+  constexpr double errors = 2;  // of the bound, counted in
   const LeastSquares linked = best_least_squares(input.problem, input.bound, links.rows, links.weights, input.run.seed);
-  return fit_adjusted(input.bound, links, linked, input.run.seed);
+  AdjustedFit at_bound = fit_adjusted(input.bound, links, linked, input.run.seed);
+  AdjustedAnswer made{std::move(at_bound.parameters), std::move(at_bound.covariance), at_bound.noise_variance,
+                      std::move(at_bound.mismatch), options.wrong_share == WrongShare::interval};
+  if (!made.spread) return made;
+  const double largest = made.mismatch.rate + errors * std::sqrt(made.mismatch.variance);
+  SpreadRegression regression = spread_regression(input.bound, links, linked, largest);
+  made.parameters = std::move(regression.parameters);
+  made.covariance = std::move(regression.covariance);
+  return made;
 }
 
 /// As many links drawn from those that are there, the known ones among themselves.
@@ -31,12 +49,25 @@ CandidateLinks drawn_from(const CandidateLinks& links, RandomStream random) {
   return drawn;
 }
 
+OrderEvidence evidence_of(const AdjustedAnswer& fit, const Input& input, const CandidateLinks& links) {
+  // Known pairs that determine the coefficients need no order.
+  const bool by_order = links.known * links.rows.y.cols() <= input.bound.parameters();
+  OrderEvidence made;
+  made.rows = double(links.size());
+  made.linked = double(links.known) + (1 - fit.mismatch.rate) * double(links.open());
+  made.parameters = input.bound.parameters();
+  made.chance = by_order ? significance_of_order(input.bound, links) : 0;
+  made.error = error_in_noise(links.rows, input.bound, fit.parameters, fit.covariance, fit.noise_variance);
+  made.rests_on = "regression on all rows, whatever the noise, and on how many links can be wrong";
+  return made;
+}
+
 }  // namespace
 
 Estimate estimate(const Adjusted& options, const Input& input) {
   require_linear_model(input, "adjusted");
   const CandidateLinks links = candidates_of(input.problem, input.bound, order_to_fit(input));
-  const AdjustedFit fit = adjusted_fit(input, links);
+  const AdjustedAnswer fit = adjusted_fit(options, input, links);
 
   Candidate answer;
   answer.start = "rows in order";
@@ -50,16 +81,19 @@ Estimate estimate(const Adjusted& options, const Input& input) {
   made.evaluations = 1;
   made.noise_sd = std::sqrt(fit.noise_variance);
   made.epsilon = 2 * fit.noise_variance;
-  made.identifiable = judge(fit, links, input.bound);
+  const OrderEvidence evidence = evidence_of(fit, input, links);
+  made.identifiable = judge(evidence);
+  made.order_is_chance = order_is_chance(evidence);
   if (const int samples = options.bootstrap.samples; samples > 0) {
     made.covariance = spread_of_refits(input.run, samples, [&](int k) {
-      return adjusted_fit(input, drawn_from(links, bootstrap_stream(input.run.seed, k))).parameters;
+      return adjusted_fit(options, input, drawn_from(links, bootstrap_stream(input.run.seed, k))).parameters;
     });
     made.stopped = made.covariance.size() == 0;
     made.std_error_note = bootstrap_note(samples, made.covariance, "the rows");
   } else {
     made.covariance = fit.covariance;
-    made.std_error_note = "robust (sandwich), the share of wrong links counted as estimated";
+    made.std_error_note = fit.spread ? "robust (sandwich), the share of wrong links counted as anything up to its bound"
+                                     : "robust (sandwich), the share of wrong links counted as estimated";
   }
   return made;
 }

@@ -5,8 +5,10 @@
 #include <limits>
 
 #include "estimators/unlinked.hpp"
+#include "likelihood/followed_mixture.hpp"
 #include "links/linked.hpp"
 #include "objective/backend.hpp"
+#include "starts/starts.hpp"
 #include "verdict/identifiability.hpp"
 
 namespace unshuffle {
@@ -46,9 +48,12 @@ Facts look(const Auto& options, const Input& input) {
 
 Oracle oracle_of(const Auto& options) { return {.plan = {.precision = options.precision}}; }
 
-Mixture mixture_of(const Auto& options) { return {options.precision, options.limit, options.noise, options.bootstrap}; }
+Mixture mixture_of(const Auto& options) {
+  return {
+      .precision = options.precision, .limit = options.limit, .noise = options.noise, .bootstrap = options.bootstrap};
+}
 
-Adjusted adjusted_of(const Auto& options) { return {options.precision, options.bootstrap}; }
+Adjusted adjusted_of(const Auto& options) { return {.precision = options.precision, .bootstrap = options.bootstrap}; }
 
 Entropic entropic_of(const Auto& options) {
   return {options.precision, options.starts, options.noise, options.bootstrap};
@@ -89,6 +94,37 @@ Estimate by_order(const Auto& options, const Input& input) {
                  "a mixture will not do: " + found);
 }
 
+// An answer that is not known well may be further off than regression on all rows, which wrong links shrink but which
+// knows what it knows exactly. With w the answer, V its covariance, b and S those of regression, Q = JᵀJ/n the measure
+// of predictions: the expected squared error of w is tr(VQ), that of b is tr(SQ) + |bias|², where |b - w|²_Q - tr((V -
+// S)Q) tells the bias.
+Estimate safer_than_regression(const Auto& options, const Input& input, Estimate in_order) {
+  const bool known_well = in_order.identifiable.verdict == Verdict::identified;
+  if (known_well || in_order.covariance.size() == 0 || !input.bound.linear_in_parameters()) return in_order;
+  const CandidateLinks links = candidates_of(input.problem, input.bound, links_in_order(input.problem));
+  const LeastSquares linked = best_least_squares(input.problem, input.bound, links.rows, links.weights, input.run.seed);
+  const SpreadRegression regression = spread_regression(input.bound, links, linked, 0);
+  const Matrix measure = linked.matrix / double(links.size());
+  const Vector apart = linked.parameters - in_order.candidates.front().parameters;
+  const double risk = in_order.covariance.cwiseProduct(measure).sum();
+  const double variance = regression.covariance.cwiseProduct(measure).sum();
+  const double bias = std::max(0.0, apart.dot(measure * apart) - (risk - variance));
+  if (variance + bias >= risk) return in_order;
+  const Ls ls{.plan = {.precision = options.precision}};
+  Estimate made = in_order;
+  Candidate& answer = made.candidates.front();
+  answer.parameters = linked.parameters;
+  answer.objective = linked.squares;
+  answer.message = "least squares on all rows in order";
+  made.candidates.resize(1);
+  made.objective_name = Estimate{}.objective_name;
+  made.covariance = regression.covariance + apart * apart.transpose();
+  made.std_error_note = "robust (sandwich), and how far adjusting for wrong links would move the coefficients";
+  made.link_probabilities.resize(0);
+  return explain(std::move(made), ls, "ordinary regression on rows in order",
+                 "adjusting for wrong links would add more error than it takes away: " + in_order.identifiable.reason);
+}
+
 /// Sum of the logarithms of the standard errors: of two estimates of the same coefficients, the one with less knows
 /// more.
 double vagueness(const Estimate& estimate) {
@@ -120,12 +156,12 @@ Estimate estimate(const Auto& options, const Input& input) {
   }
   if (!facts.order_may_tell) return by_all_links(options, facts, input, "");
 
-  Estimate in_order = by_order(options, input);
+  Estimate in_order = safer_than_regression(options, input, by_order(options, input));
   if (in_order.identifiable.verdict == Verdict::not_identifiable) {
     Estimate all_links = by_all_links(options, facts, input, in_order.identifiable.reason + "; ");
     const bool told =
         all_links.identifiable.verdict != Verdict::not_identifiable && !contradicted(facts, input, in_order, all_links);
-    return told || !facts.hinted ? std::move(all_links) : std::move(in_order);
+    return told || (!facts.hinted && in_order.order_is_chance) ? std::move(all_links) : std::move(in_order);
   }
   // The groups bound every link, the order tells of a part of them: either may know more. So may all links together
   // where few are right.

@@ -35,6 +35,7 @@ struct Estimate {
   Vector link_probabilities{};        ///< As in Result.
   bool errors_are_too_small = false;  ///< The covariance compares estimates but is not to be shown.
   bool contradicted = false;  ///< mixture: regression on all rows says otherwise, so that its likelihood does not hold.
+  bool order_is_chance = false;   ///< Rows in order agree no better than any others.
   bool solves_transport = false;  ///< Its objective is the transport problem's, so the fit converged only if that did.
   double epsilon = 0;             ///< In the unit of the cost; 0: the options' value at the answer.
   double largest_cost = 0;        ///< What ε was relative to; 0: the largest cost at the answer.

@@ -5,11 +5,14 @@
 
 #include <cmath>
 
+#include "core/balanced_inverse.hpp"
+#include "core/chi_squared.hpp"
 #include "estimators/unlinked.hpp"
 #include "likelihood/bootstrap.hpp"
+#include "likelihood/followed_mixture.hpp"
 #include "likelihood/wrong_links.hpp"
 #include "starts/starts.hpp"
-#include "verdict/identifiability.hpp"
+#include "verdict/order.hpp"
 
 namespace unshuffle {
 
@@ -41,6 +44,71 @@ Matrix bootstrap_covariance(const Input& input, int samples, const Links& links,
   });
 }
 
+/// A mixture's answer, whichever law its noise has.
+struct OrderAnswer {
+  Vector parameters;
+  Matrix covariance;
+  double noise_variance = 0;
+  Vector link_probability;
+  double log_likelihood = 0;
+  int iterations = 0;
+  bool converged = true;
+  std::string std_error_note{};
+  OrderEvidence evidence{};
+};
+
+OrderAnswer answer_of(const MixtureFit& fit, const CandidateLinks& links, const Model& bound) {
+  OrderAnswer made{fit.parameters,     fit.covariance, fit.noise_variance, fit.link_probability,
+                   fit.log_likelihood, fit.iterations, fit.converged};
+  made.std_error_note = "robust (sandwich), which of the links are right counted as unknown";
+  made.evidence.agreement = agreement_with_regression(bound, links, fit.parameters);
+  made.evidence.limited = fit.rate_is_limited;
+  made.evidence.rests_on = "the row order and normal noise, and agrees with regression on all rows";
+  if (can_be_followed(bound, links))
+    made.evidence.independence = independence_of_features(bound, links, fit.parameters, fit.link_probability);
+  return made;
+}
+
+OrderAnswer answer_of(const FollowedMixture& fit) {
+  OrderAnswer made{fit.parameters,       fit.covariance,     fit.noise_variance,
+                   fit.link_probability, fit.log_likelihood, fit.iterations};
+  made.std_error_note = "robust (sandwich), which links are right and how many counted as unknown, noise of any shape";
+  made.evidence.agreement = fit.agreement;
+  made.evidence.independence = fit.independence;
+  made.evidence.limited = fit.rate_is_limited;
+  made.evidence.rests_on = "the row order, for noise of any shape, and agrees with regression on all rows";
+  return made;
+}
+
+/// Whether an answer that assumes more is what one that assumes less can be: both are right, and chance explains the
+/// difference.
+bool confirms(const FollowedMixture& free, const MixtureFit& normal) {
+  constexpr double surprising = 1e-2;
+  const Vector apart = normal.parameters - free.parameters;
+  const double distance = apart.dot(balanced_inverse(free.covariance) * apart);
+  return chi_squared_tail(std::max(0.0, distance), double(apart.size())) > surprising;
+}
+
+/// The normal law is the more exact one where it holds. Where wrong links depend on the features, regression on all
+/// rows disagrees, or an estimated law leads elsewhere, it does not.
+OrderAnswer best_law(const Mixture& mixture, const CandidateLinks& links, const Input& input,
+                     const LeastSquares& linked, const MixtureFit& normal) {
+  OrderAnswer by_normal = answer_of(normal, links, input.bound);
+  const bool normal_only = mixture.law == NoiseLawKind::normal || mixture.noise.sd > 0;
+  if (normal_only || !can_be_followed(input.bound, links)) return by_normal;
+  const MismatchRate largest = largest_mismatch_rate(input.bound, links, linked.parameters, input.run.seed);
+  const FollowedMixture followed = follow_mixture(input.bound, links, linked, largest);
+  const bool holds = !contradicted(by_normal.evidence) && !normal.rate_is_limited && confirms(followed, normal);
+  return mixture.law == NoiseLawKind::automatic && holds ? by_normal : answer_of(followed);
+}
+
+/// How probable it is that rows in order agree as well by chance; the better the fewer the nats that order explains.
+double chance_of_order(const Model& bound, const CandidateLinks& links, const MixtureFit& normal) {
+  if (averages_over_partners(bound)) return significance_of_order(bound, links);
+  const double nats = normal.gain - double(bound.parameters()) * std::log(double(links.size()));
+  return std::exp(-std::max(0.0, nats));
+}
+
 }  // namespace
 
 Estimate estimate(const Mixture& mixture, const Input& input) {
@@ -53,33 +121,42 @@ Estimate estimate(const Mixture& mixture, const Input& input) {
   options.known_noise_variance = std::pow(mixture.noise.sd, 2);
   if (mixture.limit.max_iterations > 0) options.max_iterations = mixture.limit.max_iterations;
   bound_mismatch_rate(input.bound, candidates, linked, options);
-  const MixtureFit fit = fit_mixture_from_all(input.bound, candidates, linked, options);
-  const double agreement = agreement_with_regression(input.bound, candidates, fit.parameters);
+  const MixtureFit normal = fit_mixture_from_all(input.bound, candidates, linked, options);
+  OrderAnswer found = best_law(mixture, candidates, input, linked, normal);
+  OrderEvidence& evidence = found.evidence;
+  evidence.rows = double(candidates.size());
+  evidence.linked = found.link_probability.sum();
+  evidence.parameters = input.bound.parameters();
+  evidence.chance = chance_of_order(input.bound, candidates, normal);
+  evidence.error =
+      error_in_noise(candidates.rows, input.bound, found.parameters, found.covariance, found.noise_variance);
 
   Candidate answer;
   answer.start = "rows in order";
-  answer.parameters = fit.parameters;
-  answer.objective = -fit.log_likelihood;
-  answer.converged = fit.converged;
-  answer.iterations = fit.iterations;
-  answer.message = fmt::format("{:.1f} % of the links in the order given are wrong", 100 * fit.mismatch_rate);
+  answer.parameters = found.parameters;
+  answer.objective = -found.log_likelihood;
+  answer.converged = found.converged;
+  answer.iterations = found.iterations;
+  answer.message =
+      fmt::format("about {:.0f} of {:.0f} links in the order given are right", evidence.linked, evidence.rows);
   Estimate made;
   made.candidates = {answer};
   made.objective_name = "negative log-likelihood";
-  made.evaluations = fit.iterations;
-  made.noise_sd = std::sqrt(fit.noise_variance);
-  made.epsilon = 2 * fit.noise_variance;
-  made.identifiable = judge(fit, candidates, input.bound, agreement);
-  made.contradicted = contradicts(agreement);
+  made.evaluations = found.iterations;
+  made.noise_sd = std::sqrt(found.noise_variance);
+  made.epsilon = 2 * found.noise_variance;
+  made.identifiable = judge(evidence);
+  made.contradicted = contradicted(evidence);
+  made.order_is_chance = order_is_chance(evidence);
   made.link_probabilities = Vector::Constant(input.problem.responses(), std::nan(""));
-  made.link_probabilities(links.responses) = fit.link_probability;
+  made.link_probabilities(links.responses) = found.link_probability;
   if (const int samples = mixture.bootstrap.samples; samples > 0) {
-    made.covariance = bootstrap_covariance(input, samples, links, fit, options);
+    made.covariance = bootstrap_covariance(input, samples, links, normal, options);
     made.stopped = made.covariance.size() == 0;
     made.std_error_note = bootstrap_note(samples, made.covariance);
   } else {
-    made.covariance = fit.covariance;
-    made.std_error_note = "robust (sandwich), which of the links are right counted as unknown";
+    made.covariance = found.covariance;
+    made.std_error_note = found.std_error_note;
   }
   return made;
 }

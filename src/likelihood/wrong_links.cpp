@@ -45,7 +45,8 @@ std::vector<std::vector<Index>> open_links_by_block(const CandidateLinks& links)
   return members;
 }
 
-/// The rows with a share of every feature row that is not known replaced by its block's mean.
+}  // namespace
+
 LinkedRows averaged(const CandidateLinks& links, double share) {
   LinkedRows made = links.rows;
   for (const std::vector<Index>& members : open_links_by_block(links)) {
@@ -57,6 +58,8 @@ LinkedRows averaged(const CandidateLinks& links, double share) {
   }
   return made;
 }
+
+namespace {
 
 /// Each row's normal score; equal values have equal ones. Φ⁻¹ to three digits (Winitzki 2008).
 Vector normal_scores(const Vector& values) {

@@ -11,6 +11,10 @@ namespace unshuffle {
 /// The model is affine in its basis rows, so that its mean over partners is its value at their mean.
 [[nodiscard]] bool averages_over_partners(const Model& bound);
 
+/// The rows with a share of every feature row that is not known replaced by its block's mean: what a response may
+/// expect of its partner when that share of the links is wrong.
+[[nodiscard]] LinkedRows averaged(const CandidateLinks& links, double share);
+
 /// Share of the links that are not known and wrong, at most.
 struct MismatchRate {
   double rate = 0;

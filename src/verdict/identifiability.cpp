@@ -29,7 +29,6 @@ constexpr double noticeable =
 constexpr double loose_error = 0.1;  // standard error of predictions, in sd of y, beyond which w is loosely known
 constexpr double level = 1e-4;       // of tests that overturn an answer
 constexpr double refuted = 4;        // standard deviations of the misfit beyond which a distribution is another
-constexpr double doubtful = 1e-2;    // chance beyond which there is nothing to tell
 
 /// Free parameters fit some rows by chance: each may gain a few nats (Schwarz 1978).
 double gained_by_chance(Index parameters, Index rows) {
@@ -312,95 +311,5 @@ Identifiability qualified(Identifiability said, const Problem& problem, const Mo
 }
 
 bool contradicts(double agreement) { return agreement < level; }
-
-namespace {
-
-/// Root mean square standard error of predictions for linked rows, in standard deviations of y.
-double prediction_error(const LinkedRows& rows, const Model& bound, const Vector& w, const Matrix& covariance) {
-  const double spread = (rows.y.rowwise() - rows.y.colwise().mean()).norm();
-  const Matrix jacobian = linked_jacobian(bound, rows, w);
-  return std::sqrt((jacobian * covariance).cwiseProduct(jacobian).sum()) / spread;
-}
-
-void call_uncertain(Identifiability& made, const std::string& share, double error) {
-  made.verdict = Verdict::weakly_identified;
-  made.reason = fmt::format("{}, which leaves predictions uncertain by {:.0f} % of the spread of the response", share,
-                            100 * error);
-  made.advice = fmt::format("add known pairs ({}), or use fewer features", option("known"));
-}
-
-std::string needs_neither() {
-  return fmt::format("try {}, which needs neither, or a model that bends ({})", option("method", "adjusted"),
-                     option("model", "spline:5"));
-}
-
-std::string not_the_order() {
-  return fmt::format("leave the hint out ({}), or give known pairs ({}) or groups ({})", option("hint", "none"),
-                     option("known"), option("group"));
-}
-
-}  // namespace
-
-Identifiability judge(const MixtureFit& fit, const CandidateLinks& links, const Model& bound, double agreement) {
-  Identifiability made;
-  const auto rows = static_cast<double>(links.rows.size());
-  const double error = prediction_error(links.rows, bound, fit.parameters, fit.covariance);
-  const double linked = fit.link_probability.sum();
-  const double chance = decided_gap + 2 * gained_by_chance(fit.parameters.size(), links.rows.size());
-  const std::string share = fmt::format("about {:.0f} of {:.0f} rows are linked in the order given", linked, rows);
-  if (!(fit.gain > chance)) {
-    made.verdict = Verdict::not_identifiable;
-    made.reason = fmt::format("the row order explains the response no better than chance ({:.1f} nats)", fit.gain);
-    made.advice = not_the_order();
-  } else if (contradicts(agreement)) {
-    made.verdict = Verdict::weakly_identified;
-    made.reason = fmt::format(
-        "regression on all rows contradicts the {:.0f} of {:.0f} that are taken to be linked rightly (p = {:.1g}), so "
-        "the model is too simple, or the noise is not normal",
-        linked, rows, agreement);
-    made.advice = needs_neither();
-  } else if (fit.rate_is_limited) {
-    made.verdict = Verdict::weakly_identified;
-    made.reason = fmt::format(
-        "{}; the likelihood alone would call more of them wrong than contradict each other, so the model is too "
-        "simple, or the noise is not normal",
-        share);
-    made.advice = needs_neither();
-  } else if (error > loose_error || linked < 2.0 * double(fit.parameters.size())) {
-    call_uncertain(made, share, error);
-  } else {
-    made.verdict = Verdict::identified;
-    made.reason = fmt::format("{}; they stand out by {:.0f} nats", share, fit.gain);
-  }
-  return made;
-}
-
-Identifiability judge(const AdjustedFit& fit, const CandidateLinks& links, const Model& bound) {
-  Identifiability made;
-  const double right = 1 - fit.mismatch.rate, error_of_right = std::sqrt(fit.mismatch.variance);
-  const double error = prediction_error(links.rows, bound, fit.parameters, fit.covariance);
-  const std::string share =
-      fmt::format("at least {:.0f} % (± {:.0f}) of the rows {}are linked rightly in the order given", 100 * right,
-                  100 * normal_quantile * error_of_right, links.known > 0 ? "that are not known " : "");
-  // Known pairs that determine the coefficients need no order.
-  const bool by_order = links.known * links.rows.y.cols() <= bound.parameters();
-  const double chance = by_order ? significance_of_order(bound, links) : 0;
-  if (!(chance < doubtful)) {
-    made.verdict = Verdict::not_identifiable;
-    made.reason = fmt::format("the row order explains the response no better than chance (p = {:.2g})", chance);
-    made.advice = not_the_order();
-  } else if (!(chance < level)) {
-    made.verdict = Verdict::weakly_identified;
-    made.reason = fmt::format("the row order explains the response little better than chance (p = {:.2g})", chance);
-    made.advice = not_the_order();
-  } else if (error > loose_error) {
-    call_uncertain(made, share, error);
-  } else {
-    made.verdict = Verdict::identified;
-    made.reason =
-        fmt::format("{}; predictions are known to {:.0f} % of the spread of the response", share, 100 * error);
-  }
-  return made;
-}
 
 }  // namespace unshuffle

@@ -5,9 +5,7 @@
 #include <vector>
 
 #include "likelihood/calibration.hpp"
-#include "likelihood/mixture.hpp"
 #include "likelihood/search.hpp"
-#include "likelihood/wrong_links.hpp"
 #include "unshuffle/verdict/verdict.hpp"
 
 namespace unshuffle {
@@ -30,11 +28,6 @@ struct Symmetry {
 /// Of a search and its calibrated answer, whose covariance is empty when the likelihood is not curved there.
 [[nodiscard]] Identifiability judge(const SearchResult& found, const std::vector<Symmetry>& symmetries,
                                     const Problem& problem, const Model& bound, const Calibrated& answer);
-
-/// Of rows whose order is a hint; `agreement` is that with regression on all of them.
-[[nodiscard]] Identifiability judge(const MixtureFit& fit, const CandidateLinks& links, const Model& bound,
-                                    double agreement);
-[[nodiscard]] Identifiability judge(const AdjustedFit& fit, const CandidateLinks& links, const Model& bound);
 
 /// The verdict of a method after what holds for all of them: columns that depend on each other determine nothing, few
 /// rows little.

@@ -198,8 +198,8 @@ bool set_option(Options& options, std::string_view name, const OptionValue& valu
   return found;
 }
 
-/// Throws InvalidInput for a value that breaks its constraint (defaults may: they stand for something that is not given),
-/// and for an option among `given` that the other options leave without a meaning.
+/// Throws InvalidInput for a value that breaks its constraint (defaults may: they stand for something that is not
+/// given), and for an option among `given` that the other options leave without a meaning.
 template <class Options>
 void validate_options(const Options& options, const std::vector<std::string>& given = {}) {
   const std::vector<OptionInfo> standard = describe_options<Options>();

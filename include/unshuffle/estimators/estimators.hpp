@@ -43,7 +43,7 @@ struct Bootstrap {
   static void describe(Self& self, Visit&& visit) {
     visit(OptionText{"bootstrap",
                      "Standard errors from so many samples of the fitted model (adjusted: of the rows); 0: by formula.",
-                     {"0 or >= 2", [](double v) { return v == 0 || v >= 2; }}},
+                     {"0 or at least 2", [](double v) { return v == 0 || v >= 2; }}},
           self.samples);
   }
 };
@@ -66,8 +66,20 @@ struct Auto {
   }
 };
 
+/// The law of the noise of rows that are linked rightly.
+enum class NoiseLawKind {
+  automatic,  ///< Normal where nothing speaks against it, else estimated.
+  normal,
+  estimated,  ///< A density of any shape whose spread may change with the prediction; one response.
+};
+inline constexpr std::array noise_law_words{Word<NoiseLawKind>{"auto", NoiseLawKind::automatic},
+                                            Word<NoiseLawKind>{"normal", NoiseLawKind::normal},
+                                            Word<NoiseLawKind>{"estimated", NoiseLawKind::estimated}};
+constexpr std::span<const Word<NoiseLawKind>> words_of(NoiseLawKind) { return noise_law_words; }
+
 /// Rows in order are linked rightly or not.
 struct Mixture {
+  NoiseLawKind law = NoiseLawKind::automatic;
   Precision precision{};
   IterationLimit limit{};
   Noise noise{};
@@ -82,13 +94,27 @@ struct Mixture {
   }
 };
 
+/// What regression on rows in order takes the share of wrong links to be.
+enum class WrongShare {
+  interval,  ///< Anything from none to the bound that contradictions allow, which is part of the standard errors.
+  bound,     ///< The bound.
+};
+inline constexpr std::array wrong_share_words{Word<WrongShare>{"interval", WrongShare::interval},
+                                              Word<WrongShare>{"bound", WrongShare::bound}};
+constexpr std::span<const Word<WrongShare>> words_of(WrongShare) { return wrong_share_words; }
+
 /// Regression on rows in order, adjusted for the share that is linked wrongly.
 struct Adjusted {
+  WrongShare wrong_share = WrongShare::interval;
   Precision precision{};
   Bootstrap bootstrap{};
 
   template <class Self, class Visit>
   static void describe(Self& self, Visit&& visit) {
+    visit(OptionText{"wrong_share",
+                     "What the share of wrong links is taken to be: interval (from none to the bound that "
+                     "contradictions allow, counted into the standard errors), or the bound itself."},
+          self.wrong_share);
     Precision::describe(self.precision, visit);
     Bootstrap::describe(self.bootstrap, visit);
   }
@@ -147,13 +173,12 @@ struct Robot {
 /// The same where rows may stay without a partner.
 struct RobotRobust {
   double unmatched = 0.2;
-  double rho1 = -1;
+  double rho1 = -1;  ///< Negative: not given.
   double rho2 = -1;
   Robot robot{};
 
   template <class Self, class Visit>
   static void describe(Self& self, Visit&& visit) {
-    constexpr Constraint radius{">= 0 (or -1, to use unmatched)", [](double v) { return v >= 0 || v == -1; }};
     visit(OptionText{"unmatched",
                      "Share of the smaller table that may stay unmatched; of the larger, also its surplus rows.",
                      proper_share},
@@ -161,9 +186,9 @@ struct RobotRobust {
     visit(OptionText{"rho1",
                      "Instead of unmatched: squared distance the row sums of the plan may have from the response "
                      "weights (both sum to one); 0: none, every row is matched.",
-                     radius},
+                     not_negative},
           self.rho1);
-    visit(OptionText{"rho2", "Likewise for the features.", radius}, self.rho2);
+    visit(OptionText{"rho2", "Likewise for the features.", not_negative}, self.rho2);
     Robot::describe(self.robot, visit);
   }
 };

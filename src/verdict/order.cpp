@@ -1,0 +1,115 @@
+#include "verdict/order.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <functional>
+
+#include "unshuffle/core/wording.hpp"
+
+namespace unshuffle {
+
+namespace {
+
+// A prediction whose standard error is d standard deviations of the noise has an error √(1 + d²) times that of the
+// regression that knows all links. Both limits were chosen on real tables by scripts/suite.py: 1.06 and 1.17 times.
+constexpr double known_well = 0.35, known_at_all = 0.6;
+
+constexpr double nothing_told = 1e-2;    // chance beyond which the order tells nothing,
+constexpr double certainly_told = 1e-4;  // and below which it certainly does
+constexpr double regression_disagrees = 1e-4;
+constexpr double links_depend = 1e-3;
+constexpr double rows_per_parameter = 5;
+
+std::string other_evidence() {
+  return fmt::format("leave the hint out ({}), or give known pairs ({}) or groups ({})", option("hint", "none"),
+                     option("known"), option("group"));
+}
+
+std::string fewer_unknowns() { return fmt::format("add known pairs ({}), or use fewer features", option("known")); }
+
+std::string another_model() {
+  return fmt::format("try a model that bends ({}), another scale of the response, or give known pairs ({})",
+                     option("model", "spline:5"), option("known"));
+}
+
+struct Rule {
+  bool holds;
+  Verdict verdict;
+  std::function<std::string()> reason;
+  std::function<std::string()> advice = [] { return std::string(); };
+};
+
+std::string share_of(const OrderEvidence& e) {
+  return fmt::format("about {:.0f} of {:.0f} rows are linked in the order given", e.linked, e.rows);
+}
+
+std::string uncertain(const OrderEvidence& e) {
+  return fmt::format("{}, which leaves predictions uncertain by {:.2f} standard deviations of the noise", share_of(e),
+                     e.error);
+}
+
+/// The first that holds is the verdict.
+std::vector<Rule> rules(const OrderEvidence& e) {
+  return {
+      {order_is_chance(e), Verdict::not_identifiable,
+       [&] { return fmt::format("the row order explains the response no better than chance (p = {:.2g})", e.chance); },
+       other_evidence},
+      {!(e.error <= known_at_all), Verdict::not_identifiable, [&] { return uncertain(e); }, fewer_unknowns},
+      {!(e.chance < certainly_told), Verdict::weakly_identified,
+       [&] {
+         return fmt::format("the row order explains the response little better than chance (p = {:.2g})", e.chance);
+       },
+       other_evidence},
+      {e.agreement < regression_disagrees, Verdict::weakly_identified,
+       [&] {
+         return fmt::format("{}, but regression on all rows contradicts them (p = {:.1g}): the model is too simple",
+                            share_of(e), e.agreement);
+       },
+       another_model},
+      {e.independence < links_depend, Verdict::weakly_identified,
+       [&] {
+         return fmt::format(
+             "{}, but which are not depends on the features (p = {:.1g}): the model is too simple, or links to some "
+             "rows "
+             "are worse than to others",
+             share_of(e), e.independence);
+       },
+       another_model},
+      {e.limited, Verdict::weakly_identified,
+       [&] {
+         return fmt::format(
+             "{}; the likelihood alone would call more of them wrong than contradict each other, so the model may be "
+             "too simple",
+             share_of(e));
+       },
+       another_model},
+      {e.error > known_well || e.linked < rows_per_parameter * double(e.parameters), Verdict::weakly_identified,
+       [&] { return uncertain(e); }, fewer_unknowns},
+      {true, Verdict::identified, [&] { return fmt::format("{}; rests on {}", share_of(e), e.rests_on); }},
+  };
+}
+
+}  // namespace
+
+bool order_is_chance(const OrderEvidence& evidence) { return !(evidence.chance < nothing_told); }
+
+bool contradicted(const OrderEvidence& evidence) {
+  return evidence.agreement < regression_disagrees || evidence.independence < links_depend;
+}
+
+Identifiability judge(const OrderEvidence& evidence) {
+  for (const Rule& rule : rules(evidence)) {
+    if (rule.holds) return {rule.verdict, rule.reason(), rule.advice(), {}};
+  }
+  return {};
+}
+
+double error_in_noise(const LinkedRows& rows, const Model& bound, const Vector& w, const Matrix& covariance,
+                      double noise_variance) {
+  const Matrix jacobian = linked_jacobian(bound, rows, w);
+  const double mean = (jacobian * covariance).cwiseProduct(jacobian).sum() / double(jacobian.rows());
+  return std::sqrt(std::max(0.0, mean) / noise_variance);
+}
+
+}  // namespace unshuffle

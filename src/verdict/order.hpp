@@ -1,0 +1,34 @@
+// The verdict on answers that rest on the row order.
+#pragma once
+
+#include "likelihood/candidate_links.hpp"
+#include "unshuffle/verdict/verdict.hpp"
+
+namespace unshuffle {
+
+/// What is known of such an answer.
+struct OrderEvidence {
+  double rows = 0;    ///< Links in the order given.
+  double linked = 0;  ///< How many of them are taken to be right.
+  Index parameters = 0;
+  double chance = 0;        ///< How probable it is that rows in order agree as well when none belong together.
+  double error = 0;         ///< Root mean square standard error of predictions, in standard deviations of the noise.
+  double agreement = 1;     ///< With regression on all rows, as a probability.
+  double independence = 1;  ///< Of wrong links and features, as a probability.
+  bool limited = false;     ///< More links would be called wrong than contradict each other.
+  std::string rests_on;     ///< Completes "rests on".
+};
+
+/// Whether rows in order agree no better than any others.
+[[nodiscard]] bool order_is_chance(const OrderEvidence& evidence);
+
+/// Whether regression on all rows, or wrong links that depend on the features, say that the likelihood does not hold.
+[[nodiscard]] bool contradicted(const OrderEvidence& evidence);
+
+[[nodiscard]] Identifiability judge(const OrderEvidence& evidence);
+
+/// Root mean square standard error of predictions for linked rows, in standard deviations of the noise.
+[[nodiscard]] double error_in_noise(const LinkedRows& rows, const Model& bound, const Vector& w,
+                                    const Matrix& covariance, double noise_variance);
+
+}  // namespace unshuffle
