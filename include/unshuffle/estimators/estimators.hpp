@@ -43,7 +43,7 @@ struct Bootstrap {
   static void describe(Self& self, Visit&& visit) {
     visit(OptionText{"bootstrap",
                      "Standard errors from so many samples of the fitted model (adjusted: of the rows); 0: by formula.",
-                     {"0 or >= 2", [](double v) { return v == 0 || v >= 2; }}},
+                     {"0 or at least 2", [](double v) { return v == 0 || v >= 2; }}},
           self.samples);
   }
 };
@@ -147,13 +147,12 @@ struct Robot {
 /// The same where rows may stay without a partner.
 struct RobotRobust {
   double unmatched = 0.2;
-  double rho1 = -1;
+  double rho1 = -1;  ///< Negative: not given.
   double rho2 = -1;
   Robot robot{};
 
   template <class Self, class Visit>
   static void describe(Self& self, Visit&& visit) {
-    constexpr Constraint radius{">= 0 (or -1, to use unmatched)", [](double v) { return v >= 0 || v == -1; }};
     visit(OptionText{"unmatched",
                      "Share of the smaller table that may stay unmatched; of the larger, also its surplus rows.",
                      proper_share},
@@ -161,9 +160,9 @@ struct RobotRobust {
     visit(OptionText{"rho1",
                      "Instead of unmatched: squared distance the row sums of the plan may have from the response "
                      "weights (both sum to one); 0: none, every row is matched.",
-                     radius},
+                     not_negative},
           self.rho1);
-    visit(OptionText{"rho2", "Likewise for the features.", radius}, self.rho2);
+    visit(OptionText{"rho2", "Likewise for the features.", not_negative}, self.rho2);
     Robot::describe(self.robot, visit);
   }
 };
