@@ -20,10 +20,9 @@ void run(Index rows) {
     Vector copy = sample.problem.y.col(0);
     std::sort(copy.begin(), copy.end());
   });
-  const Problem problem{.y = sample.problem.y, .z = sample.problem.z};
-  FitOptions options;
-  options.row_hint = true;
-  const Fit fitted = fit(problem, Linear{}, options);
+  const Problem problem{.y = sample.problem.y, .z = sample.problem.z, .order = RowOrder::probably_linked};
+  const Result fitted = fit(problem, Linear{}, Robot{}).result();
+  const Course& course = fitted.course;
   fmt::print(
       "### A whole fit, {} rows\n\n"
       "`simulate sensing` with five features, half of the rows shuffled, signal to noise 100, mean 1; `fit --method "
@@ -31,10 +30,10 @@ void run(Index rows) {
       "| std::sort of the responses | fit | fit / sort | evaluations | | coefficients off by at most | peak memory |\n"
       "|---|---|---|---|---|---|---|\n"
       "| {:.3g} s | {:.3g} s | {:.1f} | {} | {} | {:.1e} | {:.0f} MB |\n",
-      rows, sort, fitted.seconds, fitted.seconds / sort, fitted.evaluations,
-      fitted.status == Fit::Status::converged ? "converged" : "not converged",
+      rows, sort, course.seconds, course.seconds / sort, course.evaluations,
+      fitted.status == Status::converged ? "converged" : "not converged",
       (fitted.parameters.tail(sample.coefficients.size()) - sample.coefficients).cwiseAbs().maxCoeff(),
-      fitted.peak_memory_mb);
+      course.peak_memory_mb);
 }
 
 }  // namespace

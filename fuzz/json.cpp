@@ -4,21 +4,20 @@
 #include <string>
 
 #include "refusal.hpp"
-#include "unshuffle/fitted/predict.hpp"
-#include "unshuffle/report/saved.hpp"
+#include "unshuffle/fitted/fitted.hpp"
 #include "unshuffle/tracking/model_file.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace unshuffle;
   const std::string content(reinterpret_cast<const char*>(data), size);
   read_or_refuse([&] {
-    const LoadedFit fit = load_fit(content, "fuzzed.json");
-    const ColumnChoice& columns = fit.saved.context.columns;
+    const Fitted fit = Fitted::from_json(content, "fuzzed.json");
+    const ColumnChoice& columns = fit.context().columns;
     const Matrix x = Matrix::Ones(1, Index(columns.x->size())), z = Matrix::Ones(1, Index(columns.z->size()));
-    if (fit.covariance.size() > 0)
-      (void)predict_with_errors(*fit.model, x, z, fit.parameters, fit.covariance);
+    if (fit.result().covariance.size() > 0)
+      (void)fit.predict_with_errors(x, z);
     else
-      (void)predict_linked(*fit.model, x, z, fit.parameters);
+      (void)fit.predict(x, z);
   });
   read_or_refuse([&] { (void)parameters_from_json(content, "fuzzed.json"); });
   read_or_refuse([&] { (void)tracking::to_json(tracking::model_from_json(content, "fuzzed.json")); });

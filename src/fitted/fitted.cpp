@@ -33,6 +33,10 @@ Fitted Fitted::from_json(const std::string& text, const std::string& source) {
   result.names = bound->parameter_names();
   result.parameters = in_order(saved.parameters, result.names, source);
   result.covariance = in_order(saved.covariance, result.names, source);
+  if (const Matrix ends = in_order(saved.intervals, result.names, source); ends.size() > 0) {
+    result.margins.resize(ends.rows(), 2);
+    result.margins << result.parameters - ends.col(0), ends.col(1) - result.parameters;
+  }
   result.noise_sd = saved.noise_sd;
   result.objective.kind = saved.objective;
   result.plan.epsilon = saved.epsilon;

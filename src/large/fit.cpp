@@ -28,7 +28,8 @@ using Clock = std::chrono::steady_clock;
 Robot robot_of(const Estimator& estimator) {
   if (const auto* robot = std::get_if<Robot>(&estimator)) return *robot;
   if (const auto* robust = std::get_if<RobotRobust>(&estimator)) return robust->robot;
-  return {.precision = precision_of(estimator)};
+  const auto* automatic = std::get_if<Auto>(&estimator);
+  return {.precision = precision_of(estimator), .limit = automatic ? automatic->limit : IterationLimit{}};
 }
 
 void require_supported(const LargeTables& tables, const Estimator& estimator) {

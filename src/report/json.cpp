@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <tuple>
@@ -240,14 +241,33 @@ NamedCovariance covariance_from(const Json& object, const std::string& source) {
   return covariance;
 }
 
-OptionValue option_from(const Json& value, const std::string& name, const std::string& source) {
+/// Fits without standard errors have null in place of every end, those written before there were intervals nothing.
+NamedIntervals intervals_from(const Json& object, const std::string& source) {
+  NamedIntervals intervals;
+  const auto found = object.find("intervals");
+  if (found == object.end() || found->is_null()) return intervals;
+  if (!found->is_object()) throw BadData(fmt::format("{}: \"intervals\" is not an object", source));
+  bool any = false;
+  for (const auto& [name, ends] : found->items()) {
+    if (!ends.is_array() || ends.size() != 2)
+      throw BadData(fmt::format("{}: the interval of \"{}\" needs two ends", source, name));
+    for (const std::size_t side : {0, 1}) {
+      any = any || !ends[side].is_null();
+      intervals.ends[name][side] = ends[side].is_null() ? std::nan("") : number(ends[side], name, source);
+    }
+  }
+  return any ? intervals : NamedIntervals{};
+}
+
+OptionValue option_from(const Json& value, const std::string& name) {
   if (value.is_boolean()) return value.get<bool>();
   if (value.is_number_integer()) return value.get<std::int64_t>();
   if (value.is_number()) return value.get<double>();
   if (value.is_string()) return value.get<std::string>();
-  if (value.is_array()) return value.get<std::vector<double>>();
-  throw BadData(fmt::format("{}: the option \"{}\" holds {}, which is not of the kind expected", source, name,
-                            value.dump().substr(0, 40)));
+  if (value.is_array() && std::all_of(value.begin(), value.end(), [](const Json& one) { return one.is_number(); }))
+    return value.get<std::vector<double>>();
+  throw BadData(
+      fmt::format("the option \"{}\" holds {}, which is not of the kind expected", name, value.dump().substr(0, 40)));
 }
 
 /// With the options of the file, as far as it reads them. Files of earlier versions have a few of them by themselves.
@@ -266,7 +286,7 @@ Estimator estimator_of(const Json& object, const char* key, const std::string& s
     const auto found = options.find(name);
     if (found == options.end() || found->is_null()) continue;
     try {
-      set_option(*estimator, name, option_from(*found, name, source));
+      set_option(*estimator, name, option_from(*found, name));
     } catch (const Error& error) {
       throw BadData(fmt::format("{}: {}", source, in_terms_of(Dialect::cpp, error.what())));
     }
@@ -328,6 +348,7 @@ SavedFit fit_from_json(const std::string& text, const std::string& source) {
   saved.objective = objective_of(object, source);
   saved.epsilon = get<double>(get<Json>(object, "epsilon", source), "value", source);
   saved.covariance = covariance_from(object, source);
+  saved.intervals = intervals_from(object, source);
   saved.noise_sd = get<double>(object, "noise_sd", source);
   if (!(saved.epsilon > 0)) throw BadData(fmt::format("{}: epsilon = {} must be > 0", source, saved.epsilon));
   return saved;
@@ -366,6 +387,18 @@ Matrix in_order(const NamedCovariance& covariance, const std::vector<std::string
     place.push_back(found - covariance.names.begin());
   }
   return covariance.matrix(place, place);
+}
+
+Matrix in_order(const NamedIntervals& intervals, const std::vector<std::string>& names, const std::string& source) {
+  if (intervals.ends.empty()) return {};
+  Matrix ends(static_cast<Index>(names.size()), 2);
+  for (std::size_t at = 0; at < names.size(); ++at) {
+    const auto found = intervals.ends.find(names[at]);
+    if (found == intervals.ends.end())
+      throw BadData(fmt::format("{}: \"intervals\" does not name the parameter \"{}\"", source, names[at]));
+    ends.row(static_cast<Index>(at)) << found->second[0], found->second[1];
+  }
+  return ends;
 }
 
 }  // namespace unshuffle

@@ -5,15 +5,17 @@
 #include <string>
 
 #include "unshuffle/core/error.hpp"
+#include "unshuffle/core/wording.hpp"
 
 namespace unshuffle {
 
-/// The sentence of the error that `action` throws; empty when it throws none.
-inline std::string complaint(const std::function<void()>& action) {
+/// The sentence of the error of that kind that `action` throws, as C++ writes options; empty when it throws none.
+template <class Kind = Error>
+std::string complaint(const std::function<void()>& action) {
   try {
     action();
-  } catch (const Error& error) {
-    return error.what();
+  } catch (const Kind& error) {
+    return in_terms_of(Dialect::cpp, error.what());
   }
   return "";
 }

@@ -6,7 +6,8 @@
 #include <numeric>
 #include <random>
 
-#include "unshuffle/fitted/fit.hpp"
+#include "support/fits.hpp"
+#include "unshuffle/fitted/fitted.hpp"
 #include "unshuffle/links/match.hpp"
 #include "unshuffle/model/function.hpp"
 #include "unshuffle/model/linear.hpp"
@@ -57,141 +58,105 @@ Sensing sensing(Index n, Index e, double shuffled, double snr, std::uint64_t see
   return made;
 }
 
-FitOptions hinted() {
-  FitOptions options;
-  options.row_hint = true;
-  return options;
-}
-
 TEST(Fit, half_shuffled_rows_with_a_hint_predict_nearly_as_well_as_unshuffled_ones) {
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
     const Sensing data = sensing(600, 5, 0.5, 100, seed);
-    const Fit found = fit(data.problem, Linear{}, hinted());
-    EXPECT_EQ(found.status, Fit::Status::converged) << found.message;
-    EXPECT_EQ(found.backend, Backend::sorted);
+    const Result found = fit(hinted(data.problem), Linear{}, Robot{}).result();
+    EXPECT_EQ(found.status, Status::converged) << found.message;
+    EXPECT_EQ(found.plan.backend, Backend::sorted);
     EXPECT_LT(data.test_error(found.parameters), 1.15 * data.test_error(data.oracle)) << seed;
-    EXPECT_EQ(found.candidates.front().start, "ransac");
-    EXPECT_FALSE(found.trace.empty());
+    EXPECT_EQ(found.course.candidates.front().start, "ransac");
+    EXPECT_FALSE(found.course.trace.empty());
   }
 }
 
 TEST(Fit, gives_bitwise_the_same_answer_for_any_number_of_threads) {
   const Sensing data = sensing(200, 2, 1.0, 100, 3);
-  FitOptions options;
-  options.starts = 4;
-  options.max_iterations = 15;
-  options.threads = 1;
-  const Fit one = fit(data.problem, Linear{}, options);
-  options.threads = 2;
-  const Fit two = fit(data.problem, Linear{}, options);
+  const Robot robot{.starts = {.starts = 4}, .limit = {15}};
+  const Result one = fit(data.problem, Linear{}, robot, {.threads = 1}).result();
+  const Result two = fit(data.problem, Linear{}, robot, {.threads = 2}).result();
   EXPECT_EQ(one.parameters, two.parameters);
-  EXPECT_EQ(one.objective, two.objective);
+  EXPECT_EQ(one.objective.value, two.objective.value);
 }
 
 TEST(Fit, every_optimiser_lowers_the_objective_from_the_same_start) {
   const Sensing data = sensing(120, 2, 0.0, 100, 5);
-  FitOptions options;
-  options.start_kind = StartKind::user;
-  options.start = data.oracle.array() + 0.3;
-  options.epsilon = {.value = 1e-2, .relative = true};
-  options.max_iterations = 1;
-  options.optimizer = Optimizer::momentum;
-  options.learning_rate = 1e-12;
-  const double before = fit(data.problem, Linear{}, options).objective;
+  Robot robot{.smoothing = {1e-2}, .starts = starting_at(data.oracle.array() + 0.3), .limit = {1}};
+  robot.descent = {.optimizer = Optimizer::momentum, .step = {.learning_rate = 1e-12}};
+  const double before = fit(data.problem, Linear{}, robot).result().objective.value;
   for (const Optimizer optimizer : {Optimizer::trust_region, Optimizer::lbfgs, Optimizer::momentum, Optimizer::adam}) {
-    options.optimizer = optimizer;
-    options.max_iterations = 100;
-    options.learning_rate = optimizer == Optimizer::adam ? 1e-2 : 1e-4;
-    EXPECT_LT(fit(data.problem, Linear{}, options).objective, 0.9 * before) << int(optimizer);
+    robot.limit = {100};
+    robot.descent = {.optimizer = optimizer, .step = {.learning_rate = optimizer == Optimizer::adam ? 1e-2 : 1e-4}};
+    EXPECT_LT(fit(data.problem, Linear{}, robot).result().objective.value, 0.9 * before) << int(optimizer);
   }
 }
 
 TEST(Fit, mini_batches_run_and_are_honest_about_convergence) {
   const Sensing data = sensing(150, 2, 0.0, 100, 6);
-  FitOptions options = hinted();
-  options.optimizer = Optimizer::adam;
-  options.batch = 40;
-  options.max_iterations = 10;
-  const Fit found = fit(data.problem, Linear{}, options);
-  EXPECT_EQ(found.status, Fit::Status::outer_not_converged);
-  EXPECT_EQ(found.iterations, 10);
+  const Robot robot{.limit = {10}, .descent = {.optimizer = Optimizer::adam, .step = {.batch = 40}}};
+  const Result found = fit(hinted(data.problem), Linear{}, robot).result();
+  EXPECT_EQ(found.status, Status::outer_not_converged);
+  EXPECT_EQ(found.course.iterations, 10);
 }
 
 TEST(Fit, stops_when_progress_returns_false) {
   const Sensing data = sensing(150, 2, 1.0, 100, 6);
-  FitOptions options;
-  options.progress = [](double, double) { return false; };
-  EXPECT_EQ(fit(data.problem, Linear{}, options).status, Fit::Status::stopped);
+  const Execution stopped{.progress = [](double, double) { return false; }};
+  EXPECT_EQ(fit(data.problem, Linear{}, Robot{}, stopped).result().status, Status::stopped);
 }
 
 TEST(Fit, epsilon_goes_down_through_the_stages_of_its_schedule) {
   const Sensing data = sensing(100, 2, 0.0, 100, 8);
-  FitOptions options = hinted();
-  options.epsilon = {.value = 1e-3, .relative = true};
-  options.epsilon_start = 1e-1;
-  const Fit found = fit(data.problem, Linear{}, options);
-  EXPECT_GT(found.trace.front().epsilon, 50 * found.trace.back().epsilon);
-  EXPECT_NEAR(found.epsilon_relative, 1e-3, 1e-9);
+  const Robot robot{.smoothing = {1e-3}, .descent = {.epsilon_start = 1e-1}};
+  const Result found = fit(hinted(data.problem), Linear{}, robot).result();
+  EXPECT_GT(found.course.trace.front().epsilon, 50 * found.course.trace.back().epsilon);
+  EXPECT_NEAR(found.plan.epsilon_relative, 1e-3, 1e-9);
 }
 
 TEST(Fit, works_for_splines_sines_functions_and_several_outputs) {
   const Sensing data = sensing(80, 1, 0.0, 100, 9);
-  FitOptions options = hinted();
-  options.epsilon = {.value = 1e-2, .relative = true};
-  options.max_iterations = 20;
-  EXPECT_TRUE(fit(data.problem, Spline{2}, options).parameters.allFinite());
-  EXPECT_TRUE(fit(data.problem, Sine{}, options).parameters.allFinite());
+  const Robot robot{.smoothing = {1e-2}, .limit = {20}};
+  EXPECT_TRUE(fit(hinted(data.problem), Spline{2}, robot).parameters().allFinite());
+  EXPECT_TRUE(fit(hinted(data.problem), Sine{}, robot).parameters().allFinite());
   const auto line = make_function_model([]<class T>(std::span<const double>, std::span<const double> z,
                                                     std::span<const T> w) -> T { return w[0] + w[1] * z[0]; },
                                         {"a", "b"});
-  const Fit function = fit(data.problem, line, options);
-  EXPECT_EQ(function.backend, Backend::dense);
+  const Result function = fit(hinted(data.problem), line, robot).result();
+  EXPECT_EQ(function.plan.backend, Backend::dense);
   EXPECT_LT(data.test_error(function.parameters), 1.3 * data.test_error(data.oracle));
-  Problem two = data.problem;
+  Problem two = hinted(data.problem);
   two.y.conservativeResize(Eigen::NoChange, 2);
   two.y.col(1) = -two.y.col(0);
-  const Fit wide = fit(two, Linear{}, options);
+  const Result wide = fit(two, Linear{}, robot).result();
   EXPECT_EQ(wide.names.size(), 4U);
-  EXPECT_EQ(wide.backend, Backend::dense);
+  EXPECT_EQ(wide.plan.backend, Backend::dense);
 }
 
 TEST(Fit, robust_fits_leave_rows_without_a_partner_unmatched) {
   Sensing data = sensing(200, 2, 0.0, 400, 10);
   for (Index i = 0; i < 20; ++i) data.problem.y(i, 0) += 40;  // responses that belong to nobody
-  FitOptions options = hinted();
-  options.method = Method::robot_robust;
-  options.unmatched = 0.1;
-  const Fit found = fit(data.problem, Linear{}, options);
-  EXPECT_LT(data.test_error(found.parameters), 1.5 * data.test_error(data.oracle));
-  EXPECT_LT(found.matched_share, 0.97);
+  const Fitted found = fit(hinted(data.problem), Linear{}, RobotRobust{.unmatched = 0.1});
+  EXPECT_LT(data.test_error(found.parameters()), 1.5 * data.test_error(data.oracle));
+  EXPECT_LT(found.result().plan.matched_share, 0.97);
 
-  const Problem whole = completed(data.problem);
-  const auto bound = Linear{}.bound_to(whole);
-  options.epsilon = {.value = found.epsilon, .relative = false};
-  Evaluator evaluator(whole, *bound, evaluator_options(options, whole));
-  const Matching matching = match(evaluator, whole, *bound, found.parameters);
+  const Matching matching = found.match();
   const auto is_unmatched = [&](Index row) {
     return std::binary_search(matching.unmatched_responses.begin(), matching.unmatched_responses.end(), row);
   };
   int outliers_left_out = 0;
   for (Index i = 0; i < 20; ++i) outliers_left_out += is_unmatched(i) ? 1 : 0;
   EXPECT_GE(outliers_left_out, 15);
-  EXPECT_EQ(match(evaluator, whole, *bound, found.parameters, LinkRows::all).pairs.size(), 200U);
+  EXPECT_EQ(found.match(LinkRows::all).pairs.size(), 200U);
 }
 
 TEST(Fit, robust_fits_may_leave_out_what_the_larger_side_has_more) {
-  Sensing data = sensing(100, 2, 0.0, 400, 10);
-  data.problem.y.conservativeResize(60, Eigen::NoChange);
-  FitOptions options;
-  options.method = Method::robot_robust;
-  options.unmatched = 0.25;
-  const EvaluatorOptions made = evaluator_options(options, completed(data.problem));
+  const EvaluatorOptions made = plan_options(RobotRobust{.unmatched = 0.25}, 60, 100);
   // 45 pairs: a quarter of 60 responses, 55 of 100 features stay out. The spread of a share f is f / (1-f).
   EXPECT_NEAR(std::get<transport::Ball>(made.response_side).spread, 15.0 / 45.0, 1e-12);
   EXPECT_NEAR(std::get<transport::Ball>(made.feature_side).spread, 55.0 / 45.0, 1e-12);
 
-  options.rho1 = 0;  // every response has a partner: 40 of the features stay out
-  const EvaluatorOptions exact = evaluator_options(options, completed(data.problem));
+  // Every response has a partner: 40 of the features stay out.
+  const EvaluatorOptions exact = plan_options(RobotRobust{.unmatched = 0.25, .rho1 = 0}, 60, 100);
   EXPECT_TRUE(std::holds_alternative<transport::Exact>(exact.response_side));
   EXPECT_NEAR(std::get<transport::Ball>(exact.feature_side).spread, 40.0 / 60.0, 1e-12);
 }

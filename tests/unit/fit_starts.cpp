@@ -12,7 +12,8 @@
 #include "objective/batch.hpp"
 #include "starts/joint_moments.hpp"
 #include "starts/starts.hpp"
-#include "unshuffle/core/error.hpp"
+#include "support/complaint.hpp"
+#include "support/fits.hpp"
 #include "unshuffle/model/linear.hpp"
 #include "unshuffle/model/sine.hpp"
 
@@ -31,45 +32,25 @@ Problem simulated(Index n, Index m, Index groups, std::uint64_t seed) {
   return completed(problem);
 }
 
-std::string refusal(const FitOptions& options) {
-  try {
-    validate(options);
-  } catch (const InvalidInput& error) {
-    return error.what();
-  }
-  return "";
+std::string refusal(const Estimator& estimator, const std::vector<std::string>& given = {}) {
+  return complaint<InvalidInput>([&] { validate(estimator, given); });
 }
 
-TEST(FitOptions, impossible_values_are_refused_naming_option_value_and_constraint) {
-  EXPECT_EQ(refusal({}), "");
-  FitOptions options;
-  options.epsilon.value = -1;
-  EXPECT_EQ(refusal(options), "epsilon = -1 must be > 0");
-  options = {};
-  options.method = Method::robot_robust;
-  options.unmatched = 1;
-  EXPECT_EQ(refusal(options), "unmatched = 1 must be > 0 and < 1");
-  options = {};
-  options.momentum = 1;
-  EXPECT_EQ(refusal(options), "momentum = 1 must be >= 0 and < 1");
-  options = {};
-  options.bootstrap = 1;
-  EXPECT_EQ(refusal(options), "bootstrap = 1 must be 0 or >= 2");
-  options = {};
-  options.batch = 10;
-  EXPECT_NE(refusal(options).find("batch = 10"), std::string::npos);
-  options = {};
-  options.gradient_tolerance = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_NE(refusal(options), "");
+TEST(Estimators, impossible_values_are_refused_naming_option_value_and_constraint) {
+  EXPECT_EQ(refusal(Robot{}), "");
+  EXPECT_EQ(refusal(Robot{.smoothing = {-1}}), "epsilon = -1 must be > 0");
+  EXPECT_EQ(refusal(RobotRobust{.unmatched = 1}), "unmatched = 1 must be above 0 and below 1");
+  EXPECT_EQ(refusal(Robot{.descent = {.step = {.momentum = 1}}}), "momentum = 1 must be at least 0 and below 1");
+  EXPECT_EQ(refusal(Entropic{.bootstrap = {1}}), "bootstrap = 1 must be 0 or >= 2");
+  EXPECT_EQ(refusal(Robot{.descent = {.step = {.batch = 10}}}),
+            "batch = 10 must be 0 unless the optimizer is momentum or adam");
+  EXPECT_EQ(refusal(Robot{.descent = {.step = {.batch = 10}}}, {"batch"}),
+            "batch has a meaning with the optimizer momentum (learning_rate and batch also with adam) only");
+  EXPECT_NE(refusal(Robot{.descent = {.gradient_tolerance = std::numeric_limits<double>::quiet_NaN()}}), "");
 }
 
-TEST(FitOptions, robust_balls_follow_the_unmatched_fraction_or_rho) {
-  const Problem problem = simulated(50, 40, 0, 1);
-  FitOptions options;
-  options.method = Method::robot_robust;
-  options.unmatched = 0.2;
-  options.rho2 = 0.01;
-  const EvaluatorOptions made = evaluator_options(options, problem);
+TEST(Estimators, robust_balls_follow_the_unmatched_fraction_or_rho) {
+  const EvaluatorOptions made = plan_options(RobotRobust{.unmatched = 0.2, .rho2 = 0.01}, 50, 40);
   // ρ₂ lets 40·0.4/1.4 features go: 40/1.4 of the 50 responses find a partner, and the spread of a share f is f/(1-f).
   EXPECT_NEAR(std::get<transport::Ball>(made.response_side).spread, (50 - 40 / 1.4) / (40 / 1.4), 1e-12);
   EXPECT_DOUBLE_EQ(std::get<transport::Ball>(made.feature_side).spread, 0.4);
@@ -94,22 +75,18 @@ TEST(RandomStream, depends_on_seed_stream_and_counter_only) {
 
 TEST(Starts, least_squares_finds_the_plane_of_linked_rows) {
   const Problem problem = simulated(60, 60, 0, 2);
-  FitOptions options;
-  options.start_kind = StartKind::least_squares;
+  const StartOptions options{.start = {StartKind::least_squares}};
   const auto bound = Linear{}.bound_to(problem);
-  const auto starts = make_starts(problem, *bound, options);
+  const auto starts = make_starts(problem, *bound, options, 0);
   ASSERT_EQ(starts.size(), 1U);
   EXPECT_LT((starts[0].parameters - (Vector(3) << 3, 2, -1).finished()).norm(), 1e-10);
-  EXPECT_THROW((void)make_starts(simulated(50, 60, 0, 2), *bound, options), InvalidInput);
+  EXPECT_THROW((void)make_starts(simulated(50, 60, 0, 2), *bound, options, 0), InvalidInput);
 }
 
 TEST(Starts, random_ones_make_predictions_that_vary_like_y_around_its_mean) {
   const Problem problem = simulated(800, 800, 0, 3);
-  FitOptions options;
-  options.start_kind = StartKind::random;
-  options.starts = 5;
   const auto bound = Linear{}.bound_to(problem);
-  const auto starts = make_starts(problem, *bound, options);
+  const auto starts = make_starts(problem, *bound, {.start = {StartKind::random}, .starts = 5}, 0);
   ASSERT_EQ(starts.size(), 5U);
   const double spread = std::sqrt((problem.y.array() - problem.y.mean()).square().mean());
   for (const Start& start : starts) {
@@ -125,30 +102,24 @@ TEST(Starts, group_means_are_linked_even_when_rows_are_not) {
   // Exchange rows inside each group: their means do not notice.
   const Matrix y = problem.y;
   for (Index i = 0; i < 400; ++i) problem.y.row(i) = y.row((i + 20) % 400);
-  FitOptions options;
-  options.start_kind = StartKind::group_means;
   const auto bound = Linear{}.bound_to(problem);
-  const auto starts = make_starts(problem, *bound, options);
+  const auto starts = make_starts(problem, *bound, {.start = {StartKind::group_means}}, 0);
   EXPECT_LT((starts[0].parameters - (Vector(3) << 3, 2, -1).finished()).norm(), 1e-10);
 }
 
 TEST(Starts, automatic_ones_use_the_row_hint_and_otherwise_number_eight) {
   const Problem problem = simulated(100, 100, 0, 5);
   const auto bound = Linear{}.bound_to(problem);
-  FitOptions options;
-  EXPECT_EQ(make_starts(problem, *bound, options).size(), 8U);
-  options.row_hint = true;
-  const auto hinted = make_starts(problem, *bound, options);
-  ASSERT_FALSE(hinted.empty());
-  EXPECT_EQ(hinted[0].kind.substr(0, 6), "ransac");
+  EXPECT_EQ(make_starts(problem, *bound, {}, 0).size(), 8U);
+  const auto by_order = make_starts(hinted(problem), *bound, {}, 0);
+  ASSERT_FALSE(by_order.empty());
+  EXPECT_EQ(by_order[0].kind.substr(0, 6), "ransac");
 }
 
 TEST(Starts, a_user_start_of_the_wrong_length_is_refused) {
   const Problem problem = simulated(30, 30, 0, 6);
-  FitOptions options;
-  options.start_kind = StartKind::user;
-  options.start = Vector::Ones(2);
-  EXPECT_THROW((void)make_starts(problem, *Linear{}.bound_to(problem), options), InvalidInput);
+  const StartOptions options = starting_at(Vector::Ones(2));
+  EXPECT_THROW((void)make_starts(problem, *Linear{}.bound_to(problem), options, 0), InvalidInput);
 }
 
 TEST(EpsilonSchedule, goes_down_to_epsilon_by_equal_factors_in_at_most_nine_stages) {
@@ -167,12 +138,10 @@ TEST(Coordinates, of_a_start_that_knows_its_covariance_are_standard_errors) {
   const auto bound = Linear{}.bound_to(problem);
   const Matrix covariance = (Vector(3) << 0.04, 0.01, 0.09).finished().asDiagonal();
   const Start start{"ransac", Vector::Zero(3), covariance, 0.5};
-  const Coordinates made = coordinates_for(start, problem, *bound, {});
+  const Coordinates made = coordinates_for(start, problem, *bound, DescentOptions{}.start_confidence);
   EXPECT_LT((made.transform * made.transform.transpose() - covariance).norm(), 1e-12);
   EXPECT_NEAR(made.radius * made.radius, 7.815, 0.08);  // χ² with 3 degrees of freedom at 95 %
-  FitOptions free;
-  free.start_confidence = 0;
-  EXPECT_TRUE(std::isinf(coordinates_for(start, problem, *bound, free).radius));
+  EXPECT_TRUE(std::isinf(coordinates_for(start, problem, *bound, 0).radius));
 }
 
 /// Of the `count` starts of a kind, the first predicts every response; response k belongs to the k-th feature from the
@@ -180,7 +149,7 @@ TEST(Coordinates, of_a_start_that_knows_its_covariance_are_standard_errors) {
 void expect_first_to_predict_reversed_rows(const Problem& given, const std::string& kind, std::ptrdiff_t count) {
   const Problem problem = completed(given);
   const auto bound = Linear{}.bound_to(problem);
-  const std::vector<Start> starts = make_starts(problem, *bound, {});
+  const std::vector<Start> starts = make_starts(problem, *bound, {}, 0);
   const auto of_kind = [&](const Start& start) { return start.kind == kind; };
   ASSERT_EQ(std::count_if(starts.begin(), starts.end(), of_kind), count);
   const Start& first = *std::find_if(starts.begin(), starts.end(), of_kind);
@@ -242,7 +211,7 @@ TEST(Starts, joint_moments_find_a_map_that_is_no_rotation_although_some_rows_hav
   for (const Index outputs : {2, 3, 5}) {
     const Problem problem = mapped_by_any_matrix(outputs, 0.05, std::uint64_t(outputs));
     const auto bound = Linear{}.bound_to(problem);
-    const std::vector<Start> starts = make_starts(problem, *bound, {});
+    const std::vector<Start> starts = make_starts(problem, *bound, {}, 0);
     double best = 1;  // residual relative to the spread
     for (const Start& start : starts) {
       if (start.kind != "joint moments") continue;

@@ -11,6 +11,7 @@
 #include <numbers>
 #include <numeric>
 
+#include "core/normal.hpp"
 #include "core/random.hpp"
 #include "likelihood/calibration.hpp"
 #include "likelihood/kernel_density.hpp"
@@ -22,7 +23,8 @@
 #include "likelihood/search.hpp"
 #include "links/link_posterior.hpp"
 #include "starts/moments.hpp"
-#include "unshuffle/fitted/fit.hpp"
+#include "support/fits.hpp"
+#include "unshuffle/fitted/fitted.hpp"
 #include "unshuffle/links/match.hpp"
 #include "unshuffle/model/linear.hpp"
 #include "unshuffle/model/sine.hpp"
@@ -53,7 +55,7 @@ Simulation sensing_sample(Index rows, double shuffle, std::uint64_t seed) {
   return simulate(options);
 }
 
-double test_error(const Simulation& sample, const Fit& fit) {
+double test_error(const Simulation& sample, const Result& fit) {
   const auto bound = Linear{}.bound_to(sample.problem);
   const Vector y = sample.test.y.col(0);
   const Vector rest = y - predict_linked(*bound, sample.test.x, sample.test.z, fit.parameters).col(0);
@@ -210,7 +212,7 @@ TEST(Profile, margins_end_where_the_likelihood_is_down_to_a_seventh) {
 }
 
 TEST(Profile, intervals_of_a_fit_are_its_margins_and_otherwise_those_of_its_standard_errors) {
-  Fit fit;
+  Result fit;
   fit.parameters = Vector{{1, 2}};
   EXPECT_TRUE(fit.intervals().array().isNaN().all());
   fit.covariance = Vector{{0.25, 1}}.asDiagonal();
@@ -273,9 +275,7 @@ TEST(MomentStarts, are_not_made_for_models_that_are_not_linear) {
 
 TEST(Entropic, finds_fully_shuffled_coefficients_of_distinct_distributions) {
   const Simulation sample = gamma_sample(20000, 2, 0, 1);
-  FitOptions options;
-  options.method = Method::entropic;
-  const Fit found = fit(sample.problem, Linear{}, options);
+  const Result found = fit(sample.problem, Linear{}, Entropic{}).result();
   EXPECT_EQ(found.identifiable.verdict, Verdict::identified) << found.identifiable.reason;
   EXPECT_LT(test_error(sample, found), 1.05 * least_squares_test_error(sample, true));
   ASSERT_EQ(found.std_errors().size(), 3);
@@ -286,22 +286,17 @@ TEST(Entropic, finds_fully_shuffled_coefficients_of_distinct_distributions) {
 
 TEST(Entropic, one_start_does_not_know_of_other_solutions) {
   const Simulation sample = gamma_sample(4000, 2, 0, 1);
-  FitOptions options;
-  options.method = Method::entropic;
-  options.start_kind = StartKind::user;
-  options.start = Vector::Zero(3);
-  options.start.tail(2) = sample.coefficients;
-  const Fit found = fit(sample.problem, Linear{}, options);
+  Vector start = Vector::Zero(3);
+  start.tail(2) = sample.coefficients;
+  const Result found = fit(sample.problem, Linear{}, Entropic{.starts = starting_at(start)}).result();
   EXPECT_EQ(found.identifiable.verdict, Verdict::weakly_identified);
   EXPECT_EQ(found.identifiable.reason, "only one start was tried, so other solutions were not looked for");
 }
 
 TEST(Entropic, says_that_its_search_was_stopped) {
-  FitOptions options;
-  options.method = Method::entropic;
-  options.progress = [](double, double) { return false; };
-  const Fit found = fit(gamma_sample(1000, 2, 0, 1).problem, Linear{}, options);
-  EXPECT_EQ(found.status, Fit::Status::stopped);
+  const Execution stopped{.progress = [](double, double) { return false; }};
+  const Result found = fit(gamma_sample(1000, 2, 0, 1).problem, Linear{}, Entropic{}, stopped).result();
+  EXPECT_EQ(found.status, Status::stopped);
   EXPECT_NE(found.identifiable.verdict, Verdict::identified);
   EXPECT_EQ(found.identifiable.reason, "the search was stopped before it had looked everywhere");
 }
@@ -312,10 +307,7 @@ TEST(Entropic, has_no_standard_errors_where_nothing_is_identified) {
   problem.z = Matrix::NullaryExpr(300, 2, [&] { return random.normal(); });
   problem.y = problem.z * Vector{{1, 2}};
   for (const int bootstrap : {0, 4}) {
-    FitOptions options;
-    options.method = Method::entropic;
-    options.bootstrap = bootstrap;
-    const Fit found = fit(problem, Linear{}, options);
+    const Result found = fit(problem, Linear{}, Entropic{.bootstrap = {bootstrap}}).result();
     EXPECT_EQ(found.identifiable.verdict, Verdict::not_identifiable);
     EXPECT_EQ(found.covariance.size(), 0);
     EXPECT_TRUE(found.intervals().array().isNaN().all());
@@ -325,10 +317,7 @@ TEST(Entropic, has_no_standard_errors_where_nothing_is_identified) {
 
 TEST(Entropic, keeps_noise_that_is_known) {
   const Simulation sample = gamma_sample(4000, 2, 0, 1);
-  FitOptions options;
-  options.method = Method::entropic;
-  options.known_noise_sd = std::sqrt(0.1);
-  const Fit found = fit(sample.problem, Linear(false), options);
+  const Result found = fit(sample.problem, Linear(false), Entropic{.noise = {std::sqrt(0.1)}}).result();
   EXPECT_DOUBLE_EQ(found.noise_sd, std::sqrt(0.1));
   for (Index k = 0; k < 2; ++k) {
     EXPECT_LT(std::abs(found.parameters(k) - sample.coefficients(k)), 4 * found.std_errors()(k));
@@ -342,11 +331,8 @@ TEST(Entropic, converges_with_several_responses_and_hardly_any_noise) {
   problem.y = problem.z * (Matrix(2, 2) << 2, 0.5, -1, 1).finished();
   problem.y += Matrix::NullaryExpr(60, 2, [&] { return 0.01 * random.normal(); });
   problem.y = Matrix(problem.y.colwise().reverse());  // all links lost
-  FitOptions options;
-  options.method = Method::automatic;
-  options.row_order_unrelated = true;
-  const Fit found = fit(problem, Linear{}, options);
-  EXPECT_EQ(found.status, Fit::Status::converged) << found.message;
+  const Result found = fit(ordered(problem, RowOrder::unrelated), Linear{}, Auto{}).result();
+  EXPECT_EQ(found.status, Status::converged) << found.message;
   EXPECT_EQ(found.identifiable.verdict, Verdict::identified) << found.identifiable.reason;
   EXPECT_LT((found.parameters - (Vector(6) << 0, 2, -1, 0, 0.5, 1).finished()).norm(), 0.05);
 }
@@ -360,9 +346,7 @@ TEST(Entropic, links_within_groups) {
     problem.response_groups[std::size_t(i)] = i / 5;
     problem.feature_groups[std::size_t(sample.permutation[std::size_t(i)])] = i / 5;
   }
-  FitOptions options;
-  options.method = Method::entropic;
-  const Fit found = fit(problem, Linear{}, options);
+  const Result found = fit(problem, Linear{}, Entropic{}).result();
   EXPECT_EQ(found.identifiable.verdict, Verdict::identified) << found.identifiable.reason;
   EXPECT_LT(test_error(sample, found), 1.2 * least_squares_test_error(sample, true));
   for (Index k = 0; k < 5; ++k) {
@@ -375,9 +359,7 @@ TEST(Entropic, estimates_what_is_known_beside_the_responses) {
   RandomStream random(6, 0);
   problem.x = Matrix::NullaryExpr(3000, 1, [&] { return random.normal(); });
   problem.y += 1.5 * problem.x;
-  FitOptions options;
-  options.method = Method::entropic;
-  const Fit found = fit(problem, Linear{}, options);
+  const Result found = fit(problem, Linear{}, Entropic{}).result();
   const auto place = std::find(found.names.begin(), found.names.end(), "x1") - found.names.begin();
   ASSERT_LT(place, Index(found.names.size()));
   EXPECT_NEAR(found.parameters(place), 1.5, std::min(0.1, 4 * found.std_errors()(place)));
@@ -385,22 +367,15 @@ TEST(Entropic, estimates_what_is_known_beside_the_responses) {
 
 TEST(Entropic, gives_the_same_answer_on_any_number_of_threads) {
   const Simulation sample = gamma_sample(1500, 2, 0, 2);
-  FitOptions options;
-  options.method = Method::entropic;
-  options.threads = 1;
-  const Fit one = fit(sample.problem, Linear{}, options);
-  options.threads = 2;
-  EXPECT_EQ(one.parameters, fit(sample.problem, Linear{}, options).parameters);
+  const Fitted one = fit(sample.problem, Linear{}, Entropic{}, {.threads = 1});
+  EXPECT_EQ(one.parameters(), fit(sample.problem, Linear{}, Entropic{}, {.threads = 2}).parameters());
 }
 
 TEST(Verdict, gaussian_features_fully_shuffled_are_not_identifiable) {
   SimulateOptions drawn;
   drawn.shuffle = 1;
   drawn.rows = 500;
-  FitOptions options;
-  options.method = Method::entropic;
-  options.starts = 4;
-  const Fit found = fit(simulate(drawn).problem, Linear{}, options);
+  const Result found = fit(simulate(drawn).problem, Linear{}, Entropic{.starts = {.starts = 4}}).result();
   EXPECT_EQ(found.identifiable.verdict, Verdict::not_identifiable);
   EXPECT_NE(found.identifiable.reason.find("Gaussian"), std::string::npos) << found.identifiable.reason;
   EXPECT_FALSE(found.identifiable.advice.empty());
@@ -408,9 +383,7 @@ TEST(Verdict, gaussian_features_fully_shuffled_are_not_identifiable) {
 
 TEST(Verdict, names_the_exchange_of_features_with_one_distribution) {
   const Simulation sample = gamma_sample(4000, 2, 1, 3);
-  FitOptions options;
-  options.method = Method::entropic;
-  const Fit found = fit(sample.problem, Linear{}, options);
+  const Result found = fit(sample.problem, Linear{}, Entropic{}).result();
   EXPECT_NE(found.identifiable.verdict, Verdict::identified);
   EXPECT_NE(found.identifiable.reason.find("exchange of z1 and z2"), std::string::npos) << found.identifiable.reason;
   EXPECT_FALSE(found.identifiable.alternatives.empty());
@@ -543,9 +516,7 @@ TEST(KernelDensity, values_too_far_apart_for_a_table_still_have_one) {
 
 TEST(Mixture, is_as_good_as_the_oracle_when_half_of_the_links_are_wrong) {
   const Simulation sample = sensing_sample(1000, 0.5, 6);
-  FitOptions options;
-  options.method = Method::mixture;
-  const Fit found = fit(sample.problem, Linear{}, options);
+  const Result found = fit(sample.problem, Linear{}, Mixture{}).result();
   EXPECT_LT(test_error(sample, found), 1.03 * least_squares_test_error(sample, true));
   EXPECT_EQ(found.identifiable.verdict, Verdict::identified);
   double right = 0;
@@ -570,17 +541,14 @@ Problem curve(Index rows, const std::function<double(double)>& f) {
 }
 
 TEST(Mixture, fits_splines_to_rows_of_which_a_third_is_linked_wrongly) {
-  FitOptions options;
-  options.method = Method::mixture;
-  const Fit found = fit(curve(600, [](double z) { return std::sin(2 * z) + 0.3 * z; }), Spline(8), options);
+  const Problem problem = curve(600, [](double z) { return std::sin(2 * z) + 0.3 * z; });
+  const Result found = fit(problem, Spline(8), Mixture{}).result();
   EXPECT_NEAR(found.noise_sd, 0.1, 0.02);
   EXPECT_NEAR(found.link_probabilities.mean(), 2.0 / 3, 0.1);
 }
 
 TEST(Mixture, fits_sines_to_rows_of_which_a_third_is_linked_wrongly) {
-  FitOptions options;
-  options.method = Method::mixture;
-  const Fit found = fit(curve(600, [](double z) { return std::sin(1.3 * z); }), Sine{}, options);
+  const Result found = fit(curve(600, [](double z) { return std::sin(1.3 * z); }), Sine{}, Mixture{}).result();
   EXPECT_NEAR(found.parameters(found.parameters.size() - 1), 1.3, 0.05);
   EXPECT_NEAR(found.noise_sd, 0.1, 0.02);
 }
@@ -588,41 +556,31 @@ TEST(Mixture, fits_sines_to_rows_of_which_a_third_is_linked_wrongly) {
 TEST(Mixture, says_so_when_the_row_order_tells_nothing) {
   SimulateOptions drawn;
   drawn.shuffle = 1;
-  FitOptions options;
-  options.method = Method::mixture;
-  const Fit found = fit(simulate(drawn).problem, Linear{}, options);
+  const Result found = fit(simulate(drawn).problem, Linear{}, Mixture{}).result();
   EXPECT_EQ(found.identifiable.verdict, Verdict::not_identifiable) << found.identifiable.reason;
 }
 
 TEST(Mixture, keeps_known_pairs_certain) {
   Simulation sample = sensing_sample(300, 0.7, 8);
   for (Index i = 0; i < 30; ++i) sample.problem.known.push_back({i, sample.permutation[std::size_t(i)]});
-  FitOptions options;
-  options.method = Method::mixture;
-  const Fit found = fit(sample.problem, Linear{}, options);
+  const Result found = fit(sample.problem, Linear{}, Mixture{}).result();
   EXPECT_EQ(found.link_probabilities.head(30), Vector::Ones(30));
   EXPECT_LT(test_error(sample, found), 1.2 * least_squares_test_error(sample, true));
 }
 
 TEST(Mixture, keeps_noise_that_is_known) {
   const Simulation sample = sensing_sample(500, 0.5, 6);
-  FitOptions options;
-  options.method = Method::mixture;
-  const Fit free = fit(sample.problem, Linear{}, options);
-  options.known_noise_sd = 1.1 * free.noise_sd;
-  const Fit found = fit(sample.problem, Linear{}, options);
-  EXPECT_DOUBLE_EQ(found.noise_sd, options.known_noise_sd);
+  const Result free = fit(sample.problem, Linear{}, Mixture{}).result();
+  const Result found = fit(sample.problem, Linear{}, Mixture{.noise = {1.1 * free.noise_sd}}).result();
+  EXPECT_DOUBLE_EQ(found.noise_sd, 1.1 * free.noise_sd);
   EXPECT_LT((found.parameters - free.parameters).norm(), 2 * free.std_errors().norm());
   EXPECT_LT((found.std_errors() - free.std_errors()).norm(), 0.3 * free.std_errors().norm());
 }
 
 TEST(Mixture, pairs_keep_links_in_order_that_are_probably_right) {
   const Simulation sample = sensing_sample(300, 0.4, 3);
-  FitOptions options;
-  options.method = Method::mixture;
-  const Fit found = fit(sample.problem, Linear{}, options);
-  const auto bound = Linear{}.bound_to(completed(sample.problem));
-  const Matching matching = match(found, sample.problem, *bound, options);
+  const Fitted found = fit(sample.problem, Linear{}, Mixture{});
+  const Matching matching = found.match();
   ASSERT_EQ(matching.pairs.size(), 300U);
   std::vector<char> taken(300, 0);
   int right = 0, kept = 0;
@@ -632,7 +590,7 @@ TEST(Mixture, pairs_keep_links_in_order_that_are_probably_right) {
     right += sample.permutation[std::size_t(pair.response_row)] == pair.feature_row;
     expected += pair.probability;
     if (pair.response_row != pair.feature_row) continue;
-    EXPECT_GE(pair.probability, found.link_probabilities(pair.response_row));
+    EXPECT_GE(pair.probability, found.link_probabilities()(pair.response_row));
     ++kept;
   }
   EXPECT_GT(kept, 150);
@@ -652,11 +610,8 @@ TEST(Mixture, pairs_leave_out_rows_for_which_no_other_is_left) {
   grouped.feature_groups.back() = 1;
   weighted.response_weights = Vector::Ones(41);
   weighted.response_weights(40) = 0;
-  FitOptions options;
-  options.method = Method::mixture;
   for (const Problem& tested : {grouped, weighted}) {
-    const auto bound = Linear{}.bound_to(completed(tested));
-    const Matching matching = match(fit(tested, Linear{}, options), tested, *bound, options);
+    const Matching matching = fit(tested, Linear{}, Mixture{}).match();
     EXPECT_EQ(matching.pairs.size(), 40U);
     EXPECT_EQ(matching.unmatched_responses, std::vector<Index>{40});
     EXPECT_EQ(matching.unmatched_features, std::vector<Index>{40});
@@ -665,11 +620,8 @@ TEST(Mixture, pairs_leave_out_rows_for_which_no_other_is_left) {
 
 TEST(Mixture, bootstrap_agrees_with_the_sandwich) {
   const Simulation sample = sensing_sample(400, 0.3, 10);
-  FitOptions options;
-  options.method = Method::mixture;
-  const Vector sandwich = fit(sample.problem, Linear{}, options).std_errors();
-  options.bootstrap = 100;
-  const Vector drawn = fit(sample.problem, Linear{}, options).std_errors();
+  const Vector sandwich = fit(sample.problem, Linear{}, Mixture{}).result().std_errors();
+  const Vector drawn = fit(sample.problem, Linear{}, Mixture{.bootstrap = {100}}).result().std_errors();
   for (Index k = 0; k < drawn.size(); ++k) {
     EXPECT_GT(drawn(k), 0.6 * sandwich(k));
     EXPECT_LT(drawn(k), 1.6 * sandwich(k));
@@ -677,31 +629,24 @@ TEST(Mixture, bootstrap_agrees_with_the_sandwich) {
 }
 
 TEST(Automatic, sees_that_the_row_order_is_partly_right) {
-  FitOptions options;
-  options.method = Method::automatic;
-  const Fit found = fit(sensing_sample(500, 0.4, 2).problem, Linear{}, options);
+  const Result found = fit(sensing_sample(500, 0.4, 2).problem, Linear{}, Auto{}).result();
   EXPECT_EQ(found.choice.rfind("mixture", 0), 0U) << found.choice;
 }
 
 TEST(Automatic, takes_all_links_when_the_order_tells_nothing) {
-  FitOptions options;
-  options.method = Method::automatic;
-  const Fit found = fit(gamma_sample(1500, 2, 0, 1).problem, Linear{}, options);
+  const Result found = fit(gamma_sample(1500, 2, 0, 1).problem, Linear{}, Auto{}).result();
   EXPECT_EQ(found.choice.rfind("entropic", 0), 0U) << found.choice;
 }
 
 TEST(Automatic, says_when_noise_was_given_and_when_the_dense_backend_was_asked_for) {
-  const Problem problem = gamma_sample(60, 2, 0, 1).problem;
-  FitOptions options;
-  options.method = Method::automatic;
-  options.row_order_unrelated = true;
-  options.starts = 1;
+  const Problem problem = ordered(gamma_sample(60, 2, 0, 1).problem, RowOrder::unrelated);
+  Auto automatic{.starts = {.starts = 1}};
   const auto says = [&](const char* words) {
-    return fit(problem, Linear{}, options).choice.find(words) != std::string::npos;
+    return fit(problem, Linear{}, automatic).result().choice.find(words) != std::string::npos;
   };
   EXPECT_TRUE(says("noise estimated\none response"));
-  options.known_noise_sd = 0.1;
-  options.backend = Backend::dense;
+  automatic.noise.sd = 0.1;
+  automatic.precision.backend = Backend::dense;
   EXPECT_TRUE(says("noise given\nthe dense backend"));
 }
 
@@ -711,13 +656,13 @@ TEST(Match, probabilities_are_those_of_one_to_one_links_between_unequal_sides) {
     Problem problem;
     problem.y = Matrix::NullaryExpr(n, 1, [&] { return random.normal(); });
     problem.z = Matrix::NullaryExpr(m, 1, [&] { return random.normal(); });
-    const auto bound = Linear(false).bound_to(problem);
-    Fit fitted;
-    fitted.parameters = Vector::Ones(1);
-    fitted.epsilon = 0.3;
-    FitOptions options;
-    options.method = Method::entropic;
-    const Matching found = match(fitted, problem, *bound, options);
+    Result result;
+    result.parameters = Vector::Ones(1);
+    result.plan.epsilon = 0.3;
+    FitContext context;
+    context.estimator = context.chosen = Entropic{};
+    const Fitted fitted(result, context, Linear(false).bound_to(problem));
+    const Matching found = fitted.match(problem);
     EXPECT_EQ(Index(found.pairs.size()), std::min(n, m));
     // Rows or columns of ones for those who have nobody.
     Matrix odds = Matrix::Ones(std::max(n, m), std::max(n, m));
@@ -752,14 +697,12 @@ TEST(Automatic, does_not_take_groups_for_an_order) {
     problem.response_groups[std::size_t(k)] = group;
   }
   problem.feature_groups = problem.response_groups;
-  FitOptions options;
-  options.method = Method::automatic;
-  const Fit found = fit(problem, Linear{}, options);
+  const Result found = fit(problem, Linear{}, Auto{}).result();
   EXPECT_EQ(found.choice.rfind("entropic", 0), 0U) << found.choice;
-  options.row_hint = true;  // wrong, and the groups know more
-  EXPECT_EQ(fit(problem, Linear{}, options).choice.rfind("entropic", 0), 0U);
+  problem.order = RowOrder::probably_linked;  // wrong, and the groups know more
+  EXPECT_EQ(fit(problem, Linear{}, Auto{}).result().choice.rfind("entropic", 0), 0U);
   problem.feature_groups[0] = 1;  // a wrong key: no standard errors to show, but still to choose by
-  const Fit uneven = fit(problem, Linear{}, options);
+  const Result uneven = fit(problem, Linear{}, Auto{}).result();
   EXPECT_EQ(uneven.choice.rfind("entropic", 0), 0U) << uneven.choice;
   EXPECT_EQ(uneven.covariance.size(), 0);
   EXPECT_NE(uneven.identifiable.verdict, Verdict::identified);
@@ -770,19 +713,14 @@ TEST(Automatic, believes_the_order_where_it_knows_more_than_the_groups) {
   Problem& problem = sample.problem;
   for (int k = 0; k < 300; ++k) problem.response_groups.push_back(k % 3);
   problem.feature_groups = problem.response_groups;
-  FitOptions options;
-  options.method = Method::automatic;
-  options.row_hint = true;
-  const Fit found = fit(problem, Linear{}, options);
+  const Result found = fit(hinted(problem), Linear{}, Auto{}).result();
   EXPECT_EQ(found.choice.rfind("mixture", 0), 0U) << found.choice;
 }
 
 TEST(Automatic, regresses_on_pairs_when_all_are_known) {
   Simulation sample = sensing_sample(100, 1, 2);
   for (Index i = 0; i < 100; ++i) sample.problem.known.push_back({i, sample.permutation[std::size_t(i)]});
-  FitOptions options;
-  options.method = Method::automatic;
-  const Fit found = fit(sample.problem, Linear{}, options);
+  const Result found = fit(sample.problem, Linear{}, Auto{}).result();
   EXPECT_EQ(found.choice.rfind("oracle", 0), 0U) << found.choice;
 }
 

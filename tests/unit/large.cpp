@@ -7,6 +7,7 @@
 #include "core/random.hpp"
 #include "large/objective.hpp"
 #include "support/complaint.hpp"
+#include "support/fits.hpp"
 #include "support/thread_team.hpp"
 #include "unshuffle/large/fit.hpp"
 #include "unshuffle/model/linear.hpp"
@@ -129,47 +130,48 @@ INSTANTIATE_TEST_SUITE_P(Cases, LargeAgainstMemory,
                                          Case{"sine", Objective::transport, 800, 800, 2, 0.1, false},
                                          Case{"linear", Objective::entropic, 40, 30, 1, 2.0, true}));
 
-FitOptions options_for(Method method) {
-  FitOptions options;
-  options.method = method;
-  options.row_hint = true;
-  return options;
+/// What a process that works by itself finds.
+Result fit_alone(const LargeTables& tables, const Estimator& estimator, const Execution& execution = {}) {
+  Team alone;
+  return fit_large(tables, Linear{}, estimator, execution, alone).value().result();
 }
 
 TEST(LargeFit, AgreesWithMemoryAndOverTeams) {
   const Simulation sample = simulate({.design = Design::sensing, .rows = 360, .snr = 100, .mean = 1, .seed = 5});
-  for (const Method method :
-       {Method::robot, Method::robot_robust, Method::automatic, Method::mixture, Method::entropic}) {
-    FitOptions options = options_for(method);
-    options.threads = 1;
-    options.starts = 1;
-    options.epsilon.value = 1e-3;
-    Team alone;
-    const Fit one = fit_large(as_tables(sample.problem, 60), Linear{}, options, alone);
-    EXPECT_TRUE(one.status == Fit::Status::converged) << one.message;
-    EXPECT_GT(one.passes, 0);
-    if (method != Method::entropic) {  // whose many optima are not told apart on this design
-      const Fit memory = fit(sample.problem, Linear{}, options);
+  const Problem problem = hinted(sample.problem);
+  const Execution execution{.threads = 1};
+  for (const Estimator& plain :
+       {Estimator(Robot{}), Estimator(RobotRobust{}), Estimator(Auto{}), Estimator(Mixture{}), Estimator(Entropic{})}) {
+    const Estimator method =
+        with_option_if_read(with_option_if_read(plain, "starts", std::int64_t{1}), "epsilon", 1e-3);
+    const bool entropic = std::holds_alternative<Entropic>(method);
+    const Result one = fit_alone(as_tables(problem, 60), method, execution);
+    EXPECT_TRUE(one.status == Status::converged) << one.message;
+    EXPECT_GT(one.course.passes, 0);
+    if (!entropic) {  // whose many optima are not told apart on this design
+      const Result memory = fit(problem, Linear{}, method, execution).result();
       EXPECT_LT((one.parameters - memory.parameters).norm(), 1e-2 * memory.parameters.norm()) << one.message;
-      EXPECT_EQ(one.objective_name, memory.objective_name);
+      EXPECT_EQ(one.objective.name, memory.objective.name);
       EXPECT_EQ(one.covariance.size(), memory.covariance.size());
     }
-    for (const int size : method == Method::entropic ? std::vector{2} : std::vector{2, 4}) {
+    for (const int size : entropic ? std::vector{2} : std::vector{2, 4}) {
       // Every process holds its share of the pieces, as the reader would have given it.
-      const Fit shared = as_team(size, [&](Team& team) {
-        LargeTables tables = as_tables(sample.problem, 60);
+      const Result shared = as_team(size, [&](Team& team) {
+        LargeTables tables = as_tables(problem, 60);
         const auto keep = [&](const Matrix& rows) {
           const Index pieces = 6, begin = pieces * team.rank() / team.size(),
                       end = pieces * (team.rank() + 1) / team.size();
           return in_pieces(rows.middleRows(60 * begin, 60 * (end - begin)), 60);
         };
-        tables.responses = keep(sample.problem.y);
-        tables.features = keep(sample.problem.z);
-        return fit_large(tables, Linear{}, options, team);
+        tables.responses = keep(problem.y);
+        tables.features = keep(problem.z);
+        const std::optional<Fitted> made = fit_large(tables, Linear{}, method, execution, team);
+        EXPECT_EQ(made.has_value(), team.leads());
+        return made ? made->result() : Result{};
       });
       EXPECT_LT((shared.parameters - one.parameters).norm(), 1e-9 * one.parameters.norm());
-      EXPECT_NEAR(shared.objective, one.objective, 1e-9 * std::abs(one.objective));
-      EXPECT_EQ(shared.processes, size);
+      EXPECT_NEAR(shared.objective.value, one.objective.value, 1e-9 * std::abs(one.objective.value));
+      EXPECT_EQ(shared.course.processes, size);
     }
   }
 }
@@ -181,19 +183,16 @@ TEST(LargeFit, AdjustsTheSampleWhereRegressionContradictsTheMixture) {
   problem.y = problem.z.col(0) + Vector(problem.z.col(0).array().exp()) - problem.z.col(1);
   problem.x.resize(2000, 0);
   problem.z.topRows(500).colwise().reverseInPlace();
-  FitOptions options;
-  options.method = Method::automatic;
-  options.row_hint = true;
-  const Fit expected = fit(problem, Linear{}, options);
-  ASSERT_EQ(expected.chosen, Method::adjusted) << expected.choice;
-  Team alone;
-  const Fit found = fit_large(as_tables(problem, 300), Linear{}, options, alone);
-  EXPECT_EQ(found.parameters, expected.parameters);
+  problem.order = RowOrder::probably_linked;
+  const Fitted expected = fit(problem, Linear{}, Auto{});
+  ASSERT_EQ(name_of(expected.context().chosen), "adjusted") << expected.result().choice;
+  const Result found = fit_alone(as_tables(problem, 300), Auto{});
+  EXPECT_EQ(found.parameters, expected.parameters());
   EXPECT_EQ(found.message.rfind("a sample of 2000 rows of 2000: ", 0), 0U) << found.message;
 
-  options.method = Method::mixture;  // takes no more links to be wrong than regression allows
-  const Fit in_pieces = fit_large(as_tables(problem, 300), Linear{}, options, alone);
-  const Fit in_memory = fit(problem, Linear{}, options);
+  // Takes no more links to be wrong than regression allows.
+  const Result in_pieces = fit_alone(as_tables(problem, 300), Mixture{});
+  const Result in_memory = fit(problem, Linear{}, Mixture{}).result();
   EXPECT_LT((in_pieces.parameters - in_memory.parameters).norm(), 1e-3) << in_pieces.message << in_memory.message;
   EXPECT_NEAR(in_pieces.noise_sd, in_memory.noise_sd, 1e-3);
 }
@@ -207,13 +206,12 @@ Problem integers(Index rows, double noise_sd) {
   problem.y += noise_sd * Matrix::NullaryExpr(rows, 1, [&] { return random.normal(); });
   problem.x.resize(rows, 0);
   problem.z.topRows(rows / 10).colwise().reverseInPlace();
-  return problem;
+  return hinted(problem);
 }
 
 TEST(LargeFit, RowsWithoutNoiseAreFittedExactly) {
-  Team alone;
-  const Fit found = fit_large(as_tables(integers(2000, 0), 300), Linear{}, options_for(Method::mixture), alone);
-  EXPECT_EQ(found.status, Fit::Status::converged) << found.message;
+  const Result found = fit_alone(as_tables(integers(2000, 0), 300), Mixture{});
+  EXPECT_EQ(found.status, Status::converged) << found.message;
   EXPECT_LT((found.parameters - Vector{{7, 3, -2}}).norm(), 1e-9) << found.message;
   EXPECT_GT(found.noise_sd, 0);
   EXPECT_TRUE(found.covariance.allFinite());
@@ -223,9 +221,8 @@ TEST(LargeFit, RowsWithoutNoiseAreFittedExactly) {
 TEST(LargeFit, LimitsTheShareOfWrongLinksOnlyAtTheEnd) {
   LargeTables tables = as_tables(integers(2000, 5), 300);
   tables.sample = integers(2000, 0.5);
-  Team alone;
-  const Fit found = fit_large(tables, Linear{}, options_for(Method::mixture), alone);
-  const Fit expected = fit(integers(2000, 5), Linear{}, options_for(Method::mixture));
+  const Result found = fit_alone(tables, Mixture{});
+  const Result expected = fit(integers(2000, 5), Linear{}, Mixture{}).result();
   EXPECT_LT((found.parameters - expected.parameters).norm(), 1e-3) << found.message << expected.message;
   EXPECT_NEAR(found.noise_sd, expected.noise_sd, 1e-3);
 }
@@ -249,14 +246,12 @@ TEST(LargeObjective, ScratchFileGivesTheSameBits) {
 }
 
 TEST(LargeFit, SaysWhatItCannotDo) {
-  const Simulation sample = simulate({.rows = 100, .seed = 1});
-  Team alone;
-  const LargeTables tables = as_tables(sample.problem, 50);
-  EXPECT_EQ(complaint([&] { (void)fit_large(tables, Linear{}, options_for(Method::em), alone); }),
-            "tables in pieces can be fitted by auto, mixture, entropic, robot and robot-robust; not by em");
-  LargeTables cut_otherwise = as_tables(sample.problem, 50);
+  const Problem problem = hinted(simulate({.rows = 100, .seed = 1}).problem);
+  EXPECT_EQ(complaint([&] { (void)fit_alone(as_tables(problem, 50), Em{}); }),
+            "tables in pieces can be fitted by auto, mixture, entropic, robot, robot-robust; not by em");
+  LargeTables cut_otherwise = as_tables(problem, 50);
   cut_otherwise.cut_alike = false;
-  EXPECT_EQ(complaint([&] { (void)fit_large(cut_otherwise, Linear{}, options_for(Method::mixture), alone); }),
+  EXPECT_EQ(complaint([&] { (void)fit_alone(cut_otherwise, Mixture{}); }),
             "rows in order of tables in pieces need as many rows in every file of either side");
 }
 

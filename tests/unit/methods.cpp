@@ -12,9 +12,9 @@
 #include "estimators/swap_chain.hpp"
 #include "estimators/unlinked.hpp"
 #include "starts/alignment.hpp"
+#include "support/fits.hpp"
 #include "unshuffle/core/error.hpp"
-#include "unshuffle/estimators/methods.hpp"
-#include "unshuffle/fitted/fit.hpp"
+#include "unshuffle/fitted/fitted.hpp"
 #include "unshuffle/links/match.hpp"
 #include "unshuffle/model/linear.hpp"
 #include "unshuffle/model/sine.hpp"
@@ -61,13 +61,7 @@ double test_error(const Simulation& simulation, const Vector& w) {
   return (predicted - y.col(0)).squaredNorm() / (y.array() - y.mean()).matrix().squaredNorm();
 }
 
-FitOptions by(Method method, bool row_hint = false) {
-  FitOptions options;
-  options.method = method;
-  options.row_hint = row_hint;
-  options.rs_samples = 5000;
-  return options;
-}
+const Rs few_samples{.samples = 5000};
 
 /// Features of skewed, distinct shapes, so that w is identified without any hint; fully shuffled, hardly any noise.
 Problem identifiable(Index rows, std::uint64_t seed, double noise = 1e-3) {
@@ -96,24 +90,27 @@ std::vector<Index> reversed_rows(Index rows) {
 }
 
 TEST(Methods, names_are_unique_and_lead_back_to_their_method) {
-  for (const MethodInfo& info : known_methods()) {
-    EXPECT_EQ(method_named(info.name), info.method);
-    EXPECT_STREQ(name_of(info.method), std::string(info.name).c_str());
-    EXPECT_FALSE(info.help.empty());
+  for (std::size_t k = 0; k < all_estimators().size(); ++k) {
+    const EstimatorTraits& traits = all_estimators()[k].traits;
+    ASSERT_TRUE(estimator_named(traits.name)) << traits.name;
+    EXPECT_EQ(estimator_named(traits.name)->index(), k);
+    EXPECT_EQ(name_of(*estimator_named(traits.name)), traits.name);
+    EXPECT_FALSE(traits.help.empty());
   }
-  EXPECT_FALSE(method_named("no such method"));
+  EXPECT_EQ(all_estimators().size(), std::variant_size_v<Estimator>);
+  EXPECT_FALSE(estimator_named("no such method"));
 }
 
 TEST(Methods, oracle_and_ls_agree_with_ordinary_least_squares_on_their_links) {
   const Simulation simulation = sensing(300, 3, 0.5, 100, 1);
   Problem problem = simulation.problem;
-  const Fit ls = fit(problem, Linear{}, by(Method::ls));
+  const Result ls = fit(problem, Linear{}, Ls{}).result();
   EXPECT_NEAR(test_error(simulation, ls.parameters), least_squares_test_error(simulation, false), 1e-9);
   for (Index i = 0; i < 300; ++i) problem.known.push_back({i, simulation.permutation[std::size_t(i)]});
-  const Fit oracle_fit = fit(problem, Linear{}, by(Method::oracle));
+  const Result oracle_fit = fit(problem, Linear{}, Oracle{}).result();
   EXPECT_NEAR(test_error(simulation, oracle_fit.parameters), least_squares_test_error(simulation, true), 1e-9);
   EXPECT_EQ(oracle_fit.std_errors().size(), 4);
-  EXPECT_EQ(oracle_fit.status, Fit::Status::converged);
+  EXPECT_EQ(oracle_fit.status, Status::converged);
   EXPECT_LT(((oracle_fit.parameters.tail(3) - simulation.coefficients).cwiseAbs().array() /
              oracle_fit.std_errors().tail(3).array())
                 .maxCoeff(),
@@ -121,59 +118,56 @@ TEST(Methods, oracle_and_ls_agree_with_ordinary_least_squares_on_their_links) {
 }
 
 TEST(Methods, oracle_without_known_pairs_is_refused) {
-  EXPECT_THROW((void)fit(sensing(50, 2, 0.5, 100, 1).problem, Linear{}, by(Method::oracle)), InvalidInput);
+  EXPECT_THROW((void)fit(sensing(50, 2, 0.5, 100, 1).problem, Linear{}, Oracle{}), InvalidInput);
 }
 
 TEST(Methods, ls_rr_and_sliced_gw_refuse_tables_of_unequal_length) {
   Problem problem = sensing(50, 2, 0.5, 100, 1).problem;
   problem.z.conservativeResize(40, Eigen::NoChange);
   problem.feature_weights.resize(0);
-  for (const Method method : {Method::ls, Method::rr, Method::sliced_gw}) {
-    EXPECT_THROW((void)fit(problem, Linear{}, by(method)), InvalidInput) << name_of(method);
+  for (const Estimator& method : {Estimator(Ls{}), Estimator(Rr{}), Estimator(SlicedGw{})}) {
+    EXPECT_THROW((void)fit(problem, Linear{}, method), InvalidInput) << name_of(method);
   }
 }
 
 TEST(Methods, rr_and_rs_refuse_models_that_are_not_linear) {
-  const Problem problem = sensing(50, 2, 0.5, 100, 1).problem;
-  for (const Method method : {Method::rr, Method::rs}) {
-    EXPECT_THROW((void)fit(problem, Sine{}, by(method, true)), InvalidInput) << name_of(method);
+  const Problem problem = hinted(sensing(50, 2, 0.5, 100, 1).problem);
+  for (const Estimator& method : {Estimator(Rr{}), Estimator(few_samples)}) {
+    EXPECT_THROW((void)fit(problem, Sine{}, method), InvalidInput) << name_of(method);
   }
 }
 
 TEST(Methods, hinted_methods_solve_a_fifth_of_wrong_links_where_ls_does_not) {
   const Simulation simulation = sensing(400, 3, 0.2, 100, 2);
   const double best = least_squares_test_error(simulation, true);
-  EXPECT_GT(test_error(simulation, fit(simulation.problem, Linear{}, by(Method::ls)).parameters), 2 * best);
-  for (const Method method : {Method::rr, Method::rs, Method::am, Method::em, Method::hard_em}) {
-    FitOptions options = by(method, true);
-    options.rs_threshold = 0.1;
-    const Fit found = fit(simulation.problem, Linear{}, options);
+  EXPECT_GT(test_error(simulation, fit(simulation.problem, Linear{}, Ls{}).parameters()), 2 * best);
+  const Rs loose{.samples = 5000, .threshold = 0.1};
+  for (const Estimator& method :
+       {Estimator(Rr{}), Estimator(loose), Estimator(Am{}), Estimator(Em{}), Estimator(HardEm{})}) {
+    const Result found = fit(hinted(simulation.problem), Linear{}, method).result();
     EXPECT_LT(test_error(simulation, found.parameters), 1.5 * best) << name_of(method) << ": " << found.message;
   }
 }
 
 TEST(Methods, rr_fails_once_most_links_are_wrong) {
   const Simulation simulation = sensing(400, 3, 1.0, 100, 3);
-  const Fit found = fit(simulation.problem, Linear{}, by(Method::rr));
+  const Result found = fit(simulation.problem, Linear{}, Rr{}).result();
   EXPECT_GT(test_error(simulation, found.parameters), 0.2);
 }
 
 TEST(Methods, am_solves_full_shuffles_that_identify_w_and_stops_when_the_matching_repeats) {
-  FitOptions options = by(Method::am);
-  options.starts = 20;
-  const Fit found = fit(identifiable(300, 4), Linear{}, options);
+  const Result found = fit(identifiable(300, 4), Linear{}, Am{.starts = {.starts = 20}}).result();
   EXPECT_LT((found.parameters - identifiable_truth).norm(), 0.02) << found.parameters.transpose();
-  EXPECT_EQ(found.status, Fit::Status::converged);
+  EXPECT_EQ(found.status, Status::converged);
   EXPECT_NE(found.message.find("repeats"), std::string::npos);
 }
 
 TEST(Methods, am_objective_never_rises_with_exact_refits) {
-  FitOptions options = by(Method::am);
-  options.starts = 3;
-  const Fit found = fit(identifiable(100, 5, 0.3), Linear{}, options);
-  for (std::size_t k = 1; k < found.trace.size(); ++k) {
-    if (found.trace[k].start != found.trace[k - 1].start) continue;
-    EXPECT_LE(found.trace[k].objective, found.trace[k - 1].objective * (1 + 1e-12));
+  const Result found = fit(identifiable(100, 5, 0.3), Linear{}, Am{.starts = {.starts = 3}}).result();
+  const std::vector<TracePoint>& trace = found.course.trace;
+  for (std::size_t k = 1; k < trace.size(); ++k) {
+    if (trace[k].start != trace[k - 1].start) continue;
+    EXPECT_LE(trace[k].objective, trace[k - 1].objective * (1 + 1e-12));
   }
 }
 
@@ -183,49 +177,45 @@ TEST(Methods, am_matches_several_outputs_by_assignment_and_leaves_rows_over) {
   problem.z = Matrix::NullaryExpr(40, 2, [&] { return random.normal(); });
   const Matrix w = (Matrix(2, 3) << 1, -1, 2, 0.5, 2, -1).finished();
   problem.y = (problem.z * w)(sample_rows(40, 30, random), Eigen::all);
-  FitOptions options = by(Method::am);
-  options.start_kind = StartKind::user;
-  options.start = (Vector(9) << 0, 0.9, 0.6, 0, -1.1, 1.9, 0, 2.1, -0.9).finished();
-  const Fit found = fit(problem, Linear{}, options);
-  EXPECT_LT(found.objective, 1e-18);
-  EXPECT_EQ(found.responses, 30);
-  EXPECT_EQ(found.features, 40);
+  const Vector start{{0, 0.9, 0.6, 0, -1.1, 1.9, 0, 2.1, -0.9}};
+  const Result found = fit(problem, Linear{}, Am{.starts = starting_at(start)}).result();
+  EXPECT_LT(found.objective.value, 1e-18);
+  EXPECT_EQ(found.rows.responses, 30);
+  EXPECT_EQ(found.rows.features, 40);
 }
 
 TEST(Methods, am_from_a_bad_start_is_stuck_far_from_the_truth) {
   const Simulation simulation = sensing(300, 5, 1.0, 100, 6);
-  FitOptions options = by(Method::am);
-  options.start_kind = StartKind::user;
-  options.start = Vector::Zero(6);
-  options.start(1) = -1;
-  const Fit found = fit(simulation.problem, Linear{}, options);
-  EXPECT_EQ(found.status, Fit::Status::converged);
+  const Am am{.starts = starting_at(-Vector::Unit(6, 1))};
+  const Result found = fit(simulation.problem, Linear{}, am).result();
+  EXPECT_EQ(found.status, Status::converged);
   EXPECT_GT((found.parameters.tail(5) - simulation.coefficients).norm(), 0.5 * simulation.coefficients.norm());
 }
 
 TEST(Methods, am_gradient_steps_reach_the_exact_fixed_point_from_nearby) {
   const Problem problem = identifiable(120, 7);
-  FitOptions options = by(Method::am);
-  options.start_kind = StartKind::user;
-  options.start = identifiable_truth.array() + 0.02;
-  const Fit exact = fit(problem, Linear{}, options);
-  options.am_step = MatchedStep::gradient;
-  options.learning_rate = 5e-4;
-  options.max_iterations = 5000;
-  const Fit stepped = fit(problem, Linear{}, options);
-  EXPECT_EQ(stepped.status, Fit::Status::converged) << stepped.message;
+  Am am{.starts = starting_at(identifiable_truth.array() + 0.02)};
+  const Result exact = fit(problem, Linear{}, am).result();
+  am.matched_step = MatchedStep::gradient;
+  am.step.learning_rate = 5e-4;
+  am.limit = {5000};
+  const Result stepped = fit(problem, Linear{}, am).result();
+  EXPECT_EQ(stepped.status, Status::converged) << stepped.message;
   EXPECT_LT((stepped.parameters - exact.parameters).norm(), 1e-4);
 }
 
 TEST(Methods, paper_settings_train_robot_and_am_on_batches) {
   const Simulation simulation = sensing(600, 2, 0.5, 100, 8);
-  for (const Method method : {Method::robot, Method::am}) {
-    FitOptions options = with_paper_settings(by(method, true), 600, true);
-    EXPECT_EQ(options.batch, 500);
-    EXPECT_EQ(options.max_iterations, 2000);
-    options.max_iterations = 20;
-    const Fit found = fit(simulation.problem, Linear{}, options);
-    EXPECT_EQ(found.iterations, 20) << name_of(method);
+  Robot robot = with_paper_settings(Robot{}, 600, true);
+  EXPECT_EQ(robot.descent.step.batch, 500);
+  EXPECT_EQ(robot.limit.max_iterations, 2000);
+  Am am = with_paper_settings(Am{}, 600, true);
+  EXPECT_EQ(am.step.batch, 500);
+  EXPECT_EQ(am.limit.max_iterations, 2000);
+  robot.limit = am.limit = {20};
+  for (const Estimator& method : {Estimator(robot), Estimator(am)}) {
+    const Result found = fit(hinted(simulation.problem), Linear{}, method).result();
+    EXPECT_EQ(found.course.iterations, 20) << name_of(method);
     EXPECT_LT(test_error(simulation, found.parameters), 0.2) << name_of(method);
   }
 }
@@ -295,11 +285,8 @@ TEST(Methods, em_from_nowhere_collapses_as_the_paper_says) {
   Problem problem;
   problem.z = Matrix::NullaryExpr(200, 1, [&] { return random.normal(); });
   problem.y = 2 * problem.z.colwise().reverse();
-  FitOptions options = by(Method::em);
-  options.start_kind = StartKind::user;
-  options.start = Vector::Zero(1);
-  options.max_iterations = 10;
-  const Fit found = fit(problem, Linear(false), options);
+  const Em em{.starts = starting_at(Vector::Zero(1)), .limit = {10}};
+  const Result found = fit(problem, Linear(false), em).result();
   EXPECT_LT(std::abs(found.parameters(0)), 0.5);
 }
 
@@ -309,8 +296,7 @@ TEST(Methods, em_uses_features_beside_the_response) {
   problem.x = Matrix::NullaryExpr(60, 1, [&] { return random.normal(); });
   problem.z = Matrix::NullaryExpr(60, 1, [&] { return random.normal(); });
   problem.y = (1 + 2 * problem.x.array() - 3 * problem.z.array()).matrix();
-  FitOptions options = by(Method::em, true);
-  const Fit found = fit(problem, Linear{}, options);
+  const Result found = fit(hinted(problem), Linear{}, Em{}).result();
   EXPECT_LT((found.parameters - (Vector(3) << 1, 2, -3).finished()).norm(), 0.1) << found.parameters.transpose();
 }
 
@@ -332,19 +318,15 @@ TEST(Methods, rr_agrees_with_scikit_learn_and_scipy) {
 }
 
 TEST(Methods, rs_without_a_hint_solves_small_exact_problems) {
-  FitOptions options = by(Method::rs);
-  options.rs_samples = 20000;
-  options.rs_threshold = 1e-3;
-  const Fit found = fit(identifiable(12, 10, 0), Linear{}, options);
+  const Rs rs{.samples = 20000, .threshold = 1e-3};
+  const Result found = fit(identifiable(12, 10, 0), Linear{}, rs).result();
   EXPECT_LT((found.parameters - identifiable_truth).norm(), 1e-2) << found.message;
   EXPECT_NE(found.message.find("12 of 12 rows agree"), std::string::npos) << found.message;
 }
 
 TEST(Methods, rs_with_too_few_samples_for_the_dimension_fails) {
   const Simulation simulation = sensing(300, 10, 0.7, 100, 11);
-  FitOptions options = by(Method::rs, true);
-  options.rs_samples = 20;
-  EXPECT_GT(test_error(simulation, fit(simulation.problem, Linear{}, options).parameters),
+  EXPECT_GT(test_error(simulation, fit(hinted(simulation.problem), Linear{}, Rs{.samples = 20}).parameters()),
             2 * least_squares_test_error(simulation, true));
 }
 
@@ -367,10 +349,8 @@ TEST(Methods, alignments_recover_a_rotated_and_shuffled_cloud) {
   problem.z.col(1) *= 0.5;
   problem.z.rowwise() -= problem.z.colwise().mean();
   problem.y = (problem.z * (Matrix(2, 2) << 0.6, -0.8, 0.8, 0.6).finished()).colwise().reverse();
-  FitOptions options = by(Method::sinkhorn_gw);
-  options.gw_epsilon = 1e-3;
-  const Fit soft = fit(problem, Linear{}, options);
-  EXPECT_LT(soft.objective, 0.2 * problem.y.squaredNorm()) << soft.message;
+  const Result soft = fit(problem, Linear{}, SinkhornGw{.epsilon = 1e-3}).result();
+  EXPECT_LT(soft.objective.value, 0.2 * problem.y.squaredNorm()) << soft.message;
 }
 
 TEST(Methods, sliced_alignment_solves_a_line_up_to_its_mirror_image) {
@@ -384,8 +364,8 @@ TEST(Methods, sliced_alignment_solves_a_line_up_to_its_mirror_image) {
 
 TEST(Methods, alignments_cannot_see_several_features_in_one_response) {
   const Simulation simulation = sensing(80, 5, 1.0, 100, 14);
-  for (const Method method : {Method::sliced_gw, Method::sinkhorn_gw}) {
-    const Fit found = fit(simulation.problem, Linear{}, by(method));
+  for (const Estimator& method : {Estimator(SlicedGw{}), Estimator(SinkhornGw{})}) {
+    const Result found = fit(simulation.problem, Linear{}, method).result();
     EXPECT_GT(test_error(simulation, found.parameters), 0.3) << name_of(method);
   }
 }
@@ -401,8 +381,8 @@ TEST(Methods, one_step_recovers_links_of_many_outputs) {
   // 60 rows change places in a ring.
   const Matrix linked = problem.y;
   for (Index i = 0; i < 60; ++i) problem.y.row(i) = linked.row((i + 1) % 60);
-  const Fit in_order = fit(problem, Linear{}, by(Method::ls));
-  const Fit found = fit(problem, Linear{}, by(Method::one_step));
+  const Result in_order = fit(problem, Linear{}, Ls{}).result();
+  const Result found = fit(problem, Linear{}, OneStep{}).result();
   EXPECT_LT(found.noise_sd, 0.06);
   EXPECT_GT(in_order.noise_sd, 0.5);
   EXPECT_EQ(found.covariance.size(), 0);
@@ -411,7 +391,7 @@ TEST(Methods, one_step_recovers_links_of_many_outputs) {
 TEST(Methods, one_step_needs_tables_of_equal_length) {
   Problem problem = identifiable(30, 5);
   problem.z.conservativeResize(29, Eigen::NoChange);
-  EXPECT_THROW((void)fit(problem, Linear{}, by(Method::one_step)), InvalidInput);
+  EXPECT_THROW((void)fit(problem, Linear{}, OneStep{}), InvalidInput);
 }
 
 TEST(Methods, unrolled_gradient_agrees_with_complex_step_differentiation) {
@@ -445,82 +425,76 @@ TEST(Methods, unrolled_sinkhorn_refuses_what_makes_no_sense) {
 
 TEST(Methods, robot_unrolled_ends_where_robot_does_when_iterations_suffice) {
   const Problem problem = identifiable(30, 16, 0.05);
-  FitOptions options = by(Method::robot);
-  options.start_kind = StartKind::user;
-  options.start = identifiable_truth.array() + 0.1;
-  options.epsilon = {.value = 0.05, .relative = false};
-  options.optimizer = Optimizer::lbfgs;
-  const Fit implicit = fit(problem, Linear{}, options);
-  options.method = Method::robot_unrolled;
-  options.unroll = 300;
-  const Fit unrolled = fit(problem, Linear{}, options);
-  EXPECT_EQ(unrolled.status, Fit::Status::converged) << unrolled.message;
+  const StartOptions starts = starting_at(identifiable_truth.array() + 0.1);
+  const Smoothing smoothing{.epsilon_abs = 0.05};
+  const DescentOptions descent{.optimizer = Optimizer::lbfgs};
+  const Result implicit =
+      fit(problem, Linear{}, Robot{.smoothing = smoothing, .starts = starts, .descent = descent}).result();
+  const RobotUnrolled longer{.unroll = 300, .smoothing = smoothing, .starts = starts, .descent = descent};
+  const Result unrolled = fit(problem, Linear{}, longer).result();
+  EXPECT_EQ(unrolled.status, Status::converged) << unrolled.message;
   EXPECT_LT((unrolled.parameters - implicit.parameters).norm(), 1e-3);
 }
 
 // Methods that read no row order must not change when the features are reordered; those that do must not change when
 // both tables are reordered together. Random starts and samples are drawn by row number, so where a method draws rows
 // its own answer is compared only after it has found the same optimum.
-class Reordered : public testing::TestWithParam<Method> {};
+class Reordered : public testing::TestWithParam<Estimator> {};
 
 TEST_P(Reordered, feature_rows_do_not_change_methods_without_a_hint) {
   const Problem problem = identifiable(80, 17);
   Problem other = problem;
   other.z = problem.z(reversed_rows(80), Eigen::all);
-  FitOptions options = by(GetParam());
-  options.start_kind = StartKind::user;
-  options.start = identifiable_truth.array() + 0.05;
-  const Fit one = fit(problem, Linear{}, options);
-  const Fit two = fit(other, Linear{}, options);
+  const Vector start = identifiable_truth.array() + 0.05;
+  const Estimator method = with_option_if_read(GetParam(), "start", std::vector<double>(start.begin(), start.end()));
+  const Result one = fit(problem, Linear{}, method).result();
+  const Result two = fit(other, Linear{}, method).result();
   EXPECT_LT((one.parameters - two.parameters).norm(), 5e-3) << one.parameters.transpose() << "\n"
                                                             << two.parameters.transpose();
 }
 
 INSTANTIATE_TEST_SUITE_P(Methods, Reordered,
-                         testing::Values(Method::am, Method::em, Method::hard_em, Method::sliced_gw,
-                                         Method::sinkhorn_gw, Method::robot_unrolled),
+                         testing::Values(Am{}, Em{}, HardEm{}, SlicedGw{}, SinkhornGw{}, RobotUnrolled{}),
                          [](const auto& tested) {
-                           std::string name = name_of(tested.param);
+                           std::string name(name_of(tested.param));
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });
 
-class ReorderedTogether : public testing::TestWithParam<Method> {};
+class ReorderedTogether : public testing::TestWithParam<Estimator> {};
 
 TEST_P(ReorderedTogether, both_tables_reordered_give_the_same_answer) {
   const Simulation simulation = sensing(300, 2, 0.3, 1000, 18);
   Problem other = simulation.problem;
   other.z = simulation.problem.z(reversed_rows(300), Eigen::all);
   other.y = simulation.problem.y(reversed_rows(300), Eigen::all);
-  const Fit one = fit(simulation.problem, Linear{}, by(GetParam(), true));
-  const Fit two = fit(other, Linear{}, by(GetParam(), true));
+  const Result one = fit(hinted(simulation.problem), Linear{}, GetParam()).result();
+  const Result two = fit(hinted(other), Linear{}, GetParam()).result();
   // Samples are drawn by row number: rs finds the same consensus up to its own noise.
-  const double tolerance = GetParam() == Method::rs ? 0.05 : 1e-8;
+  const double tolerance = std::holds_alternative<Rs>(GetParam()) ? 0.05 : 1e-8;
   EXPECT_LT((one.parameters - two.parameters).norm(), tolerance);
 }
 
-INSTANTIATE_TEST_SUITE_P(Methods, ReorderedTogether, testing::Values(Method::ls, Method::rr, Method::rs),
+INSTANTIATE_TEST_SUITE_P(Methods, ReorderedTogether, testing::Values(Ls{}, Rr{}, few_samples),
                          [](const auto& tested) { return std::string(name_of(tested.param)); });
 
 TEST(Methods, every_method_gives_the_same_answer_for_any_number_of_threads) {
   const Simulation simulation = sensing(60, 2, 0.3, 100, 19);
-  Problem problem = simulation.problem;
+  Problem problem = hinted(simulation.problem);
   problem.known = {{3, simulation.permutation[3]},
                    {8, simulation.permutation[8]},
                    {9, simulation.permutation[9]},
                    {20, simulation.permutation[20]}};
-  for (const MethodInfo& info : known_methods()) {
-    FitOptions options = by(info.method, true);
-    options.max_iterations = 5;
-    options.unroll = 20;
-    options.threads = 1;
-    const Fit one = fit(problem, Linear{}, options);
-    options.threads = 2;
-    const Fit two = fit(problem, Linear{}, options);
-    EXPECT_EQ(one.parameters, two.parameters) << info.name;
-    EXPECT_EQ(one.objective, two.objective) << info.name;
-    EXPECT_GT(one.epsilon, 0) << info.name;
-    EXPECT_EQ(!one.trace.empty(), info.traced) << info.name;
+  for (const auto& [traits, infos] : all_estimators()) {
+    Estimator method = *estimator_named(traits.name);
+    for (const auto& [option, value] : {std::pair("max_iterations", 5), {"unroll", 20}, {"rs_samples", 5000}})
+      method = with_option_if_read(method, option, std::int64_t{value});
+    const Fitted one = fit(problem, Linear{}, method, {.threads = 1});
+    const Fitted two = fit(problem, Linear{}, method, {.threads = 2});
+    EXPECT_EQ(one.parameters(), two.parameters()) << traits.name;
+    EXPECT_EQ(one.result().objective.value, two.result().objective.value) << traits.name;
+    EXPECT_GT(one.result().plan.epsilon, 0) << traits.name;
+    EXPECT_EQ(!one.result().course.trace.empty(), traits.traced) << traits.name;
     EXPECT_FALSE(one.summary().empty());
   }
 }
@@ -539,14 +513,7 @@ TEST(Methods, known_pairs_are_blocks_of_their_own) {
 TEST(Methods, known_pairs_stay_linked_whatever_they_cost) {
   Problem problem = identifiable(30, 22);
   problem.known = {{4, 11}, {9, 0}};
-  FitOptions options = by(Method::robot);
-  options.start_kind = StartKind::user;
-  options.start = identifiable_truth;
-  const Fit found = fit(problem, Linear{}, options);
-  const Problem whole = completed(problem);
-  const auto bound = Linear{}.bound_to(whole);
-  Evaluator evaluator(whole, *bound, evaluator_options(options, whole));
-  const Matching matching = match(evaluator, whole, *bound, found.parameters);
+  const Matching matching = fit(problem, Linear{}, Robot{.starts = starting_at(identifiable_truth)}).match();
   ASSERT_EQ(matching.pairs.size(), 30U);
   EXPECT_EQ(matching.pairs[4].feature_row, 11);
   EXPECT_EQ(matching.pairs[9].feature_row, 0);
@@ -554,11 +521,10 @@ TEST(Methods, known_pairs_stay_linked_whatever_they_cost) {
 }
 
 TEST(Methods, progress_can_stop_am_em_and_rs) {
-  const Problem problem = sensing(100, 2, 0.5, 100, 21).problem;
-  for (const Method method : {Method::am, Method::em, Method::rs}) {
-    FitOptions options = by(method, true);
-    options.progress = [](double, double) { return false; };
-    EXPECT_EQ(fit(problem, Linear{}, options).status, Fit::Status::stopped) << name_of(method);
+  const Problem problem = hinted(sensing(100, 2, 0.5, 100, 21).problem);
+  const Execution stopped{.progress = [](double, double) { return false; }};
+  for (const Estimator& method : {Estimator(Am{}), Estimator(Em{}), Estimator(few_samples)}) {
+    EXPECT_EQ(fit(problem, Linear{}, method, stopped).result().status, Status::stopped) << name_of(method);
   }
 }
 

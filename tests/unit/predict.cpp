@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "core/random.hpp"
-#include "unshuffle/fitted/fit.hpp"
 #include "unshuffle/model/registry.hpp"
 #include "unshuffle/tables/problem.hpp"
 

@@ -9,9 +9,8 @@
 #include "likelihood/likelihood.hpp"
 #include "objective/batch.hpp"
 #include "starts/starts.hpp"
-#include "unshuffle/core/error.hpp"
-#include "unshuffle/estimators/methods.hpp"
-#include "unshuffle/fitted/fit.hpp"
+#include "support/complaint.hpp"
+#include "unshuffle/fitted/fitted.hpp"
 #include "unshuffle/links/match.hpp"
 #include "unshuffle/model/linear.hpp"
 #include "unshuffle/objective/evaluator.hpp"
@@ -19,12 +18,6 @@
 
 namespace unshuffle {
 namespace {
-
-FitOptions by(Method method) {
-  FitOptions options;
-  options.method = method;
-  return options;
-}
 
 Matrix normals(Index rows, Index columns, RandomStream& random) {
   return Matrix::NullaryExpr(rows, columns, [&] { return random.normal(); });
@@ -203,9 +196,9 @@ TEST(Prior, weights_that_are_right_seven_times_in_ten_identify_what_nothing_else
     const Index candidate = random.uniform() < 0.7 ? sample.order[std::size_t(i)] : random.below(150);
     sample.problem.prior.push_back({i, candidate, 0.7 / 0.3 * 149});
   }
-  for (const Method method : {Method::automatic, Method::entropic}) {
-    const Fit found = fit(sample.problem, Linear{}, by(method));
-    EXPECT_EQ(found.backend, Backend::dense);
+  for (const Estimator& method : {Estimator(Auto{}), Estimator(Entropic{})}) {
+    const Result found = fit(sample.problem, Linear{}, method).result();
+    EXPECT_EQ(found.plan.backend, Backend::dense);
     EXPECT_LT((found.parameters - sample.truth).norm(), 0.15);
     EXPECT_NEAR(found.noise_sd, sample.noise, 0.1);
     EXPECT_EQ(found.identifiable.verdict, Verdict::identified) << found.identifiable.reason;
@@ -214,11 +207,10 @@ TEST(Prior, weights_that_are_right_seven_times_in_ten_identify_what_nothing_else
     EXPECT_LT(found.std_errors().maxCoeff(), 0.1);
   }
   // An ε of the size of the noise, so that the weights are worth as much as residuals.
-  for (const Method method : {Method::robot, Method::robot_robust}) {
-    FitOptions options = by(method);
-    options.epsilon = {.value = 2 * 0.3 * 0.3, .relative = false};
-    const Fit found = fit(sample.problem, Linear{}, options);
-    EXPECT_LT((found.parameters - sample.truth).norm(), 0.4) << name_of(method);
+  const Robot robot{.smoothing = {.epsilon_abs = 2 * 0.3 * 0.3}};
+  for (const Estimator& method : {Estimator(robot), Estimator(RobotRobust{.robot = robot})}) {
+    const Fitted found = fit(sample.problem, Linear{}, method);
+    EXPECT_LT((found.parameters() - sample.truth).norm(), 0.4) << name_of(method);
   }
 }
 
@@ -235,10 +227,10 @@ TEST(Prior, soft_keys_identify_and_the_first_start_is_near_already) {
   }
   const Problem problem = completed(sample.problem);
   const auto bound = Linear{}.bound_to(problem);
-  const std::vector<Start> starts = make_starts(problem, *bound, {});
+  const std::vector<Start> starts = make_starts(problem, *bound, {}, 0);
   ASSERT_EQ(starts.front().kind, "prior means");
   EXPECT_LT((starts.front().parameters - sample.truth).norm(), 0.4);
-  const Fit found = fit(problem, Linear{}, by(Method::entropic));
+  const Result found = fit(problem, Linear{}, Entropic{}).result();
   EXPECT_LT((found.parameters - sample.truth).norm(), 0.15);
 }
 
@@ -256,42 +248,29 @@ TEST(Prior, the_information_by_differences_is_the_hessian) {
   EXPECT_LT((exact - differences).norm(), 1e-2 * exact.norm());
 }
 
-std::string refusal(const Problem& problem, const FitOptions& options) {
-  try {
-    (void)fit(problem, Linear{}, options);
-  } catch (const InvalidInput& error) {
-    return error.what();
-  }
-  return "";
+std::string refusal(const Problem& problem, const Estimator& estimator) {
+  return complaint<InvalidInput>([&] { (void)fit(problem, Linear{}, estimator); });
 }
 
 TEST(Prior, is_refused_where_it_would_be_passed_over) {
   const Problem problem = any_problem(20, 20, 1, 1);
-  for (const MethodInfo& info : known_methods()) {
-    if (info.prior) continue;
-    EXPECT_EQ(refusal(problem, by(info.method)),
-              std::string(info.name) +
+  for (const auto& [traits, options] : all_estimators()) {
+    if (traits.prior) continue;
+    EXPECT_EQ(refusal(problem, *estimator_named(traits.name)),
+              std::string(traits.name) +
                   " cannot use prior weights of pairs or soft groups; methods that can: auto, entropic, robot, "
                   "robot-robust");
   }
-  FitOptions options = by(Method::robot);
-  options.backend = Backend::sorted;
-  EXPECT_NE(refusal(problem, options).find("need the dense one"), std::string::npos);
-  options = by(Method::entropic);
-  options.bootstrap = 5;
-  EXPECT_NE(refusal(problem, options).find("bootstrap draws links evenly"), std::string::npos);
+  const Robot sorted{.precision = {.backend = Backend::sorted}};
+  EXPECT_NE(refusal(problem, sorted).find("need the dense one"), std::string::npos);
+  EXPECT_NE(refusal(problem, Entropic{.bootstrap = {5}}).find("bootstrap draws links evenly"), std::string::npos);
 }
 
 template <class Change>
 std::string complaint_of(Change change) {
   Problem problem = any_problem(4, 3, 1, 1);
   change(problem);
-  try {
-    validate(problem);
-  } catch (const BadData& error) {
-    return error.what();
-  }
-  return "";
+  return complaint<BadData>([&] { validate(problem); });
 }
 
 TEST(Prior, what_makes_no_sense_is_bad_data) {

@@ -5,9 +5,10 @@
 #include "core/random.hpp"
 #include "objective/owners.hpp"
 #include "support/complaint.hpp"
+#include "support/fits.hpp"
 #include "support/thread_team.hpp"
 #include "unshuffle/core/error.hpp"
-#include "unshuffle/fitted/fit.hpp"
+#include "unshuffle/fitted/fitted.hpp"
 #include "unshuffle/model/function.hpp"
 #include "unshuffle/model/linear.hpp"
 #include "unshuffle/tables/simulate.hpp"
@@ -36,11 +37,9 @@ Problem drawn(Index n, Index m, Index outputs, Index groups = 0) {
 }
 
 /// The leader's answer, once everybody's was found to be the same to the bit.
-Fit fitted_by(int size, const Problem& problem, const Model& model, const FitOptions& options) {
+Result fitted_by(int size, const Problem& problem, const Estimator& estimator) {
   return as_team(size, [&](Team& team) {
-    FitOptions shared = options;
-    shared.team = &team;
-    Fit made = fit(problem, model, shared);
+    Result made = fit(problem, Linear{}, estimator, {.threads = 1, .team = &team}).result();
     const std::vector<double> all = team.gather_for_all({made.parameters.begin(), made.parameters.end()});
     for (std::size_t k = 0; k < all.size(); ++k)
       EXPECT_EQ(all[k], made.parameters[static_cast<Index>(k) % made.parameters.size()]);
@@ -50,21 +49,19 @@ Fit fitted_by(int size, const Problem& problem, const Model& model, const FitOpt
 
 TEST(Team, StartsSpreadOverProcessesEndInTheSameBits) {
   const Problem problem = drawn(60, 60, 1);
-  for (const Method method : {Method::robot, Method::am, Method::entropic}) {
-    FitOptions options;
-    options.method = method;
-    options.threads = 1;
-    options.epsilon.value = 1e-2;
-    options.starts = 5;
-    const Fit alone = fit(problem, Linear{}, options);
+  const StartOptions starts{.starts = 5};
+  for (const Estimator& method :
+       {Estimator(Robot{.smoothing = {1e-2}, .starts = starts}),
+        Estimator(Am{.starts = starts, .plan = {.smoothing = {1e-2}}}), Estimator(Entropic{.starts = starts})}) {
+    const Result alone = fit(problem, Linear{}, method, {.threads = 1}).result();
     for (const int size : {2, 3}) {
-      const Fit shared = fitted_by(size, problem, Linear{}, options);
+      const Result shared = fitted_by(size, problem, method);
       EXPECT_EQ(shared.parameters, alone.parameters);
-      EXPECT_EQ(shared.candidates.size(), alone.candidates.size());
-      EXPECT_EQ(shared.trace.size(), alone.trace.size());
-      EXPECT_EQ(shared.evaluations, alone.evaluations);
-      EXPECT_EQ(shared.processes, size);
-      EXPECT_GT(shared.bytes_per_evaluation, 0);
+      EXPECT_EQ(shared.course.candidates.size(), alone.course.candidates.size());
+      EXPECT_EQ(shared.course.trace.size(), alone.course.trace.size());
+      EXPECT_EQ(shared.course.evaluations, alone.course.evaluations);
+      EXPECT_EQ(shared.course.processes, size);
+      EXPECT_GT(shared.course.bytes_per_evaluation, 0);
     }
   }
 }
@@ -72,7 +69,7 @@ TEST(Team, StartsSpreadOverProcessesEndInTheSameBits) {
 TEST(Team, EveryPieceOfWorkIsDoneByOneProcess) {
   // Three processes, each of which knows what it kept and, after the exchange, what the others did.
   const int found = as_team(3, [&](Team& team) {
-    FinishedWork work("", WorkKey("fit"));
+    Checkpoint work("", WorkKey("fit"));
     work.keep(WorkKey("piece").add(double(team.rank())), std::string(std::size_t(3 + 8 * team.rank()), 'x'));
     EXPECT_FALSE(work.find(WorkKey("piece").add(double((team.rank() + 1) % 3))));
     work.exchange(team);
@@ -165,21 +162,16 @@ INSTANTIATE_TEST_SUITE_P(Shapes, SharedPlan,
 
 TEST(Team, AFitOfSharedPlansIsThatOfOneProcess) {
   const Problem problem = drawn(30, 24, 2);
-  for (const Method method : {Method::robot, Method::robot_robust}) {
-    FitOptions options;
-    options.method = method;
-    options.threads = 1;
-    options.epsilon.value = 0.05;
-    options.start_kind = StartKind::user;
-    options.start = Vector::Constant(6, 0.2);
-    const Fit alone = fit(problem, Linear{}, options);
-    ASSERT_TRUE(alone.status == Fit::Status::converged) << alone.message;
-    const Fit shared = fitted_by(2, problem, Linear{}, options);
+  const Robot robot{.smoothing = {0.05}, .starts = starting_at(Vector::Constant(6, 0.2))};
+  for (const Estimator& method : {Estimator(robot), Estimator(RobotRobust{.robot = robot})}) {
+    const Result alone = fit(problem, Linear{}, method, {.threads = 1}).result();
+    ASSERT_TRUE(alone.status == Status::converged) << alone.message;
+    const Result shared = fitted_by(2, problem, method);
     EXPECT_TRUE(shared.status == alone.status) << shared.message;
     EXPECT_LE((shared.parameters - alone.parameters).norm(), 1e-9 * alone.parameters.norm());
-    EXPECT_LE(std::abs(shared.objective - alone.objective), 1e-9 * std::abs(alone.objective));
-    EXPECT_NEAR(shared.matched_share, alone.matched_share, 1e-9);
-    EXPECT_GT(shared.bytes_per_evaluation, 0);
+    EXPECT_LE(std::abs(shared.objective.value - alone.objective.value), 1e-9 * std::abs(alone.objective.value));
+    EXPECT_NEAR(shared.plan.matched_share, alone.plan.matched_share, 1e-9);
+    EXPECT_GT(shared.course.bytes_per_evaluation, 0);
   }
 }
 

@@ -7,7 +7,8 @@
 
 #include "core/random.hpp"
 #include "likelihood/wrong_links.hpp"
-#include "unshuffle/fitted/fit.hpp"
+#include "support/fits.hpp"
+#include "unshuffle/fitted/fitted.hpp"
 #include "unshuffle/model/linear.hpp"
 #include "unshuffle/model/sine.hpp"
 #include "unshuffle/model/spline.hpp"
@@ -36,12 +37,12 @@ void shuffle_features(Problem& problem, std::uint64_t seed) {
   problem.z = Matrix(problem.z(order, Eigen::all));
 }
 
-Fit fitted(const Problem& problem, Method method, bool in_order) {
-  FitOptions options;
-  options.method = method;
-  options.row_hint = in_order;
-  options.row_order_unrelated = !in_order;
-  return fit(problem, Linear{}, options);
+Fitted fitted(const Problem& problem, const Estimator& estimator, bool in_order) {
+  return fit(ordered(problem, in_order ? RowOrder::probably_linked : RowOrder::unrelated), Linear{}, estimator);
+}
+
+Result result_of(const Problem& problem, const Estimator& estimator, bool in_order) {
+  return fitted(problem, estimator, in_order).result();
 }
 
 std::vector<std::string> dependent(const Problem& problem, const Model& model) {
@@ -92,8 +93,9 @@ TEST(Collinear, looks_at_x_at_several_responses_and_at_bases) {
 TEST(Verdict, collinear_columns_have_no_standard_errors_by_any_method) {
   Problem problem = told_apart(80, 0.1, 4);
   problem.z.col(1) = problem.z.col(0);
-  for (const Method method : {Method::mixture, Method::adjusted, Method::entropic, Method::ls, Method::robot}) {
-    const Fit found = fitted(problem, method, true);
+  for (const Estimator& method :
+       {Estimator(Mixture{}), Estimator(Adjusted{}), Estimator(Entropic{}), Estimator(Ls{}), Estimator(Robot{})}) {
+    const Result found = result_of(problem, method, true);
     EXPECT_EQ(found.identifiable.verdict, Verdict::not_identifiable);
     EXPECT_NE(found.identifiable.reason.find("z1 and z2"), std::string::npos) << found.identifiable.reason;
     EXPECT_EQ(found.covariance.size(), 0);
@@ -105,7 +107,7 @@ TEST(Verdict, few_rows_are_never_enough_to_be_sure) {
     Problem problem = told_apart(3, 1, seed);
     problem.z = Matrix(problem.z.col(0));
     for (const bool in_order : {false, true})
-      EXPECT_NE(fitted(problem, Method::automatic, in_order).identifiable.verdict, Verdict::identified) << seed;
+      EXPECT_NE(result_of(problem, Auto{}, in_order).identifiable.verdict, Verdict::identified) << seed;
   }
 }
 
@@ -118,8 +120,9 @@ Problem shortened(Problem problem, Index responses, Index features) {
 TEST(Verdict, features_without_a_response_are_left_out_by_the_likelihood) {
   Problem problem = told_apart(400, 0.1, 5);
   shuffle_features(problem, 5);
-  const Fit found = fitted(shortened(problem, 300, 400), Method::automatic, false);
-  EXPECT_EQ(found.chosen, Method::entropic);
+  const Fitted made = fitted(shortened(problem, 300, 400), Auto{}, false);
+  EXPECT_EQ(name_of(made.context().chosen), "entropic");
+  const Result& found = made.result();
   EXPECT_EQ(found.identifiable.verdict, Verdict::identified) << found.identifiable.reason;
   EXPECT_NEAR(found.parameters(1), 2, 0.05);
   EXPECT_NEAR(found.parameters(2), -1, 0.15);
@@ -130,18 +133,19 @@ TEST(Verdict, features_without_a_response_are_left_out_by_the_likelihood) {
 TEST(Verdict, responses_without_features_are_left_out_by_the_likelihood) {
   Problem problem = told_apart(400, 0.1, 5);
   shuffle_features(problem, 5);
-  const Fit few = fitted(shortened(problem, 400, 370), Method::automatic, false);
-  EXPECT_EQ(few.chosen, Method::entropic);
+  const Fitted made = fitted(shortened(problem, 400, 370), Auto{}, false);
+  EXPECT_EQ(name_of(made.context().chosen), "entropic");
+  const Result& few = made.result();
   EXPECT_EQ(few.identifiable.verdict, Verdict::identified) << few.identifiable.reason;
   EXPECT_EQ(few.covariance.rows(), 3);
-  const Fit many = fitted(shortened(problem, 400, 300), Method::automatic, false);
+  const Result many = result_of(shortened(problem, 400, 300), Auto{}, false);
   EXPECT_EQ(many.identifiable.verdict, Verdict::weakly_identified);
   EXPECT_NE(many.identifiable.reason.find("100 of 400 responses"), std::string::npos) << many.identifiable.reason;
   EXPECT_EQ(many.covariance.size(), 0);
   EXPECT_NEAR(many.parameters(1), 2, 0.05);
   EXPECT_NEAR(many.parameters(2), -1, 0.2);
   EXPECT_NEAR(many.noise_sd, 0.1, 0.04);
-  EXPECT_NEAR(many.matched_share, 0.75, 1e-6);
+  EXPECT_NEAR(many.plan.matched_share, 0.75, 1e-6);
 }
 
 TEST(Verdict, unseen_features_beside_x_leave_a_doubt) {
@@ -151,7 +155,7 @@ TEST(Verdict, unseen_features_beside_x_leave_a_doubt) {
   problem.y += 0.5 * problem.x;
   shuffle_features(problem, 5);
   problem.z = Matrix(problem.z.topRows(360));
-  const Fit found = fitted(problem, Method::entropic, false);
+  const Result found = result_of(problem, Entropic{}, false);
   EXPECT_NEAR(found.parameters(1), 0.5, 0.05);
   EXPECT_EQ(found.identifiable.verdict, Verdict::weakly_identified);
   EXPECT_EQ(found.covariance.size(), 0);
@@ -163,22 +167,22 @@ TEST(Verdict, unseen_features_beside_x_leave_a_doubt) {
 TEST(Automatic, follows_a_hint_of_rows_in_tables_of_different_lengths) {
   Problem problem = told_apart(300, 0.1, 6);
   problem.z = Matrix(problem.z.topRows(250));
-  const Fit found = fitted(problem, Method::automatic, true);
-  EXPECT_EQ(found.chosen, Method::mixture);
-  EXPECT_NEAR(found.parameters(1), 2, 0.1);
+  const Fitted found = fitted(problem, Auto{}, true);
+  EXPECT_EQ(name_of(found.context().chosen), "mixture");
+  EXPECT_NEAR(found.parameters()(1), 2, 0.1);
 }
 
 TEST(Entropic, rows_without_weight_are_not_there) {
   Problem problem = told_apart(300, 0.1, 7);
   shuffle_features(problem, 7);
-  const Fit alone = fitted(problem, Method::entropic, false);
+  const Result alone = result_of(problem, Entropic{}, false);
   Problem more = problem;
   more.z.conservativeResize(500, Eigen::NoChange);
   more.z.bottomRows(200).setConstant(17);
   more.z.bottomRows(200).col(1).setLinSpaced(0, 90);
   more.feature_weights = Vector::Zero(500);
   more.feature_weights.head(300).setOnes();
-  const Fit among_others = fitted(more, Method::entropic, false);
+  const Result among_others = result_of(more, Entropic{}, false);
   EXPECT_TRUE(among_others.parameters.isApprox(alone.parameters, 1e-9));
   EXPECT_EQ(among_others.identifiable.reason, alone.identifiable.reason);
 }
@@ -188,7 +192,7 @@ TEST(Entropic, rows_that_count_twice_are_not_simulated) {
   shuffle_features(problem, 8);
   problem.feature_weights = Vector::Ones(300);
   problem.feature_weights.head(100).setConstant(2);
-  const Fit found = fitted(problem, Method::entropic, false);
+  const Result found = result_of(problem, Entropic{}, false);
   EXPECT_EQ(found.margins.size(), 0);  // those of a profile are calibrated by simulation
 }
 
@@ -197,7 +201,7 @@ TEST(Mixture, without_noise_is_exact) {
   RandomStream random(9, 0);
   problem.z = Matrix::NullaryExpr(200, 2, [&] { return double(random.below(5)); });
   problem.y = 2 * problem.z.col(0) - problem.z.col(1);
-  const Fit found = fitted(problem, Method::mixture, true);
+  const Result found = result_of(problem, Mixture{}, true);
   EXPECT_EQ(found.identifiable.verdict, Verdict::identified) << found.identifiable.reason;
   EXPECT_NEAR(found.parameters(1), 2, 1e-9);
   ASSERT_EQ(found.covariance.rows(), 3);
@@ -210,7 +214,7 @@ TEST(Adjusted, fits_two_values_on_either_side) {
   problem.z = Matrix::NullaryExpr(400, 1, [&] { return double(random.below(2)); });
   problem.y = problem.z;
   for (Index i = 0; i < 100; ++i) problem.y(i, 0) = double(random.below(2));
-  const Fit found = fitted(problem, Method::adjusted, true);
+  const Result found = result_of(problem, Adjusted{}, true);
   EXPECT_TRUE(std::isfinite(found.noise_sd));
   EXPECT_NEAR(found.parameters(1), 1, 0.3);
 }
@@ -218,9 +222,9 @@ TEST(Adjusted, fits_two_values_on_either_side) {
 TEST(Adjusted, a_known_pair_does_not_make_an_order_of_chance) {
   Problem problem = told_apart(300, 0.5, 11);
   shuffle_features(problem, 11);
-  ASSERT_EQ(fitted(problem, Method::adjusted, true).identifiable.verdict, Verdict::not_identifiable);
+  ASSERT_EQ(result_of(problem, Adjusted{}, true).identifiable.verdict, Verdict::not_identifiable);
   problem.known = {{0, 0}};
-  EXPECT_EQ(fitted(problem, Method::adjusted, true).identifiable.verdict, Verdict::not_identifiable);
+  EXPECT_EQ(result_of(problem, Adjusted{}, true).identifiable.verdict, Verdict::not_identifiable);
 }
 
 TEST(MismatchRate, is_none_where_all_links_are_known) {
@@ -238,12 +242,13 @@ TEST(Verdict, rotations_are_named_for_models_linear_in_the_features_only) {
   Problem problem;
   problem.z = Matrix::NullaryExpr(200, 2, [&] { return random.normal(); });
   problem.y = problem.z.col(0).array().sin() + 2 * problem.z.col(1).array().sin();
-  FitOptions options;
-  options.method = Method::entropic;
-  options.row_order_unrelated = true;
-  options.starts = 2;
-  EXPECT_NE(fit(problem, Linear{}, options).identifiable.reason.find("jointly Gaussian"), std::string::npos);
-  EXPECT_EQ(fit(problem, Sine{}, options).identifiable.reason.find("jointly Gaussian"), std::string::npos);
+  problem.order = RowOrder::unrelated;
+  const auto blames_rotations = [&](const Model& model) {
+    const Fitted found = fit(problem, model, Entropic{.starts = {.starts = 2}});
+    return found.result().identifiable.reason.find("jointly Gaussian") != std::string::npos;
+  };
+  EXPECT_TRUE(blames_rotations(Linear{}));
+  EXPECT_FALSE(blames_rotations(Sine{}));
 }
 
 }  // namespace

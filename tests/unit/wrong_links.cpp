@@ -8,10 +8,12 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/normal.hpp"
 #include "core/random.hpp"
 #include "likelihood/mixture.hpp"
+#include "support/fits.hpp"
 #include "unshuffle/core/error.hpp"
-#include "unshuffle/fitted/fit.hpp"
+#include "unshuffle/fitted/fitted.hpp"
 #include "unshuffle/model/linear.hpp"
 #include "unshuffle/model/sine.hpp"
 
@@ -205,18 +207,13 @@ TEST(Adjusted, noise_is_that_of_right_links) {
 }
 
 TEST(Adjusted, needs_a_model_that_is_linear_in_its_coefficients) {
-  FitOptions options;
-  options.method = Method::adjusted;
-  EXPECT_THROW((void)fit(drawn(50, 2, 0.2, 1, straight).problem, Sine{}, options), InvalidInput);
+  EXPECT_THROW((void)fit(drawn(50, 2, 0.2, 1, straight).problem, Sine{}, Adjusted{}), InvalidInput);
 }
 
 TEST(Adjusted, bootstrap_of_rows_agrees_with_the_sandwich) {
-  FitOptions options;
-  options.method = Method::adjusted;
   const Problem problem = drawn(1500, 2, 0.3, 12, bent).problem;
-  const Vector sandwich = fit(problem, Linear{}, options).std_errors();
-  options.bootstrap = 100;
-  const Vector bootstrapped = fit(problem, Linear{}, options).std_errors();
+  const Vector sandwich = fit(problem, Linear{}, Adjusted{}).result().std_errors();
+  const Vector bootstrapped = fit(problem, Linear{}, Adjusted{.bootstrap = {100}}).result().std_errors();
   for (Index k = 0; k < sandwich.size(); ++k) {
     EXPECT_GT(bootstrapped(k), 0.6 * sandwich(k)) << k;
     EXPECT_LT(bootstrapped(k), 1.6 * sandwich(k)) << k;
@@ -277,19 +274,16 @@ TEST(Mixture, a_bound_on_the_rate_is_kept_and_its_error_counted) {
 TEST(Automatic, adjusts_regression_where_a_mixture_is_contradicted) {
   const Draw sample = drawn(1200, 2, 0.3, 7, bent);
   const Regression truth = on(sample.linked);
-  const auto error_of = [&](Method method) {
-    FitOptions options;
-    options.method = method;
-    options.row_hint = true;
-    const Fit found = fit(sample.problem, Linear{}, options);
-    EXPECT_EQ(found.chosen, method == Method::automatic ? Method::adjusted : method) << found.choice;
-    if (method == Method::mixture) {
-      EXPECT_EQ(found.identifiable.verdict, Verdict::weakly_identified);
-    }
-    return residuals(*truth.bound, truth.links.rows, found.parameters).squaredNorm() / truth.linked.squares;
+  const auto error_of = [&](const Fitted& found) {
+    return residuals(*truth.bound, truth.links.rows, found.parameters()).squaredNorm() / truth.linked.squares;
   };
-  EXPECT_GT(error_of(Method::mixture), 1.2);
-  EXPECT_LT(error_of(Method::automatic), 1.05);
+  const Fitted mixture = fit(hinted(sample.problem), Linear{}, Mixture{});
+  EXPECT_EQ(name_of(mixture.context().chosen), "mixture");
+  EXPECT_EQ(mixture.result().identifiable.verdict, Verdict::weakly_identified);
+  EXPECT_GT(error_of(mixture), 1.2);
+  const Fitted chosen = fit(hinted(sample.problem), Linear{}, Auto{});
+  EXPECT_EQ(name_of(chosen.context().chosen), "adjusted") << chosen.result().choice;
+  EXPECT_LT(error_of(chosen), 1.05);
 }
 
 TEST(Automatic, keeps_the_mixture_where_the_model_is_right_whatever_the_noise) {
@@ -297,22 +291,18 @@ TEST(Automatic, keeps_the_mixture_where_the_model_is_right_whatever_the_noise) {
     return 2 * z(0) - z(1) - 0.2 * std::log(random.uniform());
   };
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
-    FitOptions options;
-    options.method = Method::automatic;
-    options.row_hint = true;
-    EXPECT_EQ(fit(drawn(600, 2, 0.5, seed, skewed).problem, Linear{}, options).chosen, Method::mixture);
+    const Fitted found = fit(hinted(drawn(600, 2, 0.5, seed, skewed).problem), Linear{}, Auto{});
+    EXPECT_EQ(name_of(found.context().chosen), "mixture");
   }
 }
 
 TEST(StandardErrors, do_not_depend_on_units) {
   Problem problem = drawn(400, 2, 0.2, 3, straight).problem;
-  for (const Method method : {Method::mixture, Method::adjusted, Method::ls}) {
-    FitOptions options;
-    options.method = method;
-    Vector errors = fit(problem, Linear{}, options).std_errors();
+  for (const Estimator& method : {Estimator(Mixture{}), Estimator(Adjusted{}), Estimator(Ls{})}) {
+    Vector errors = fit(problem, Linear{}, method).result().std_errors();
     Problem scaled = problem;
     scaled.z.col(0) *= 1e9;
-    Vector others = fit(scaled, Linear{}, options).std_errors();
+    Vector others = fit(scaled, Linear{}, method).result().std_errors();
     if (errors.size() == 0) continue;
     others(1) *= 1e9;
     EXPECT_LT((others - errors).cwiseQuotient(errors).cwiseAbs().maxCoeff(), 1e-3);

@@ -2,6 +2,7 @@
 // The keys are those of docs/json.md.
 #pragma once
 
+#include <array>
 #include <map>
 #include <string>
 #include <vector>
@@ -33,6 +34,11 @@ struct NamedCovariance {
   Matrix matrix;
 };
 
+/// Both ends of 95 % intervals by name, NaN where there is none; fits without any have no names here.
+struct NamedIntervals {
+  std::map<std::string, std::array<double, 2>> ends;
+};
+
 /// What a fit.json says.
 struct SavedFit {
   FitContext context;
@@ -40,6 +46,7 @@ struct SavedFit {
   Objective objective = Objective::transport;
   double epsilon = 0;  ///< In the unit of the cost.
   NamedCovariance covariance;
+  NamedIntervals intervals;
   double noise_sd = 0;
 };
 
@@ -61,6 +68,10 @@ struct SavedFit {
 
 /// Likewise; empty when there is none.
 [[nodiscard]] Matrix in_order(const NamedCovariance& covariance, const std::vector<std::string>& names,
+                              const std::string& source);
+
+/// Likewise, a row each.
+[[nodiscard]] Matrix in_order(const NamedIntervals& intervals, const std::vector<std::string>& names,
                               const std::string& source);
 
 }  // namespace unshuffle
