@@ -159,8 +159,11 @@ Estimate estimate(const Auto& options, const Input& input) {
   Estimate in_order = safer_than_regression(options, input, by_order(options, input));
   if (in_order.identifiable.verdict == Verdict::not_identifiable) {
     Estimate all_links = by_all_links(options, facts, input, in_order.identifiable.reason + "; ");
-    const bool told =
-        all_links.identifiable.verdict != Verdict::not_identifiable && !contradicted(facts, input, in_order, all_links);
+    // Where the order tells something, all links together have to tell it certainly.
+    const Verdict verdict = all_links.identifiable.verdict;
+    const bool certain = verdict == Verdict::identified;
+    const bool likely = in_order.order_is_chance && verdict == Verdict::weakly_identified;
+    const bool told = (certain || likely) && !contradicted(facts, input, in_order, all_links);
     return told || (!facts.hinted && in_order.order_is_chance) ? std::move(all_links) : std::move(in_order);
   }
   // The groups bound every link, the order tells of a part of them: either may know more. So may all links together

@@ -133,7 +133,7 @@ void set_errors(const Entropic& options, const Input& input, const Calibrated& a
     estimate.std_error_note = bootstrap_note(options.bootstrap.samples, estimate.covariance);
     return;
   }
-  estimate.covariance = answer.covariance;
+  estimate.covariance = answer.covariance.size() > 0 ? answer.doubted_covariance() : Matrix();
   if (doubted) {
     estimate.errors_are_too_small = true;
     estimate.std_error_note = fmt::format(
@@ -148,7 +148,9 @@ void set_errors(const Entropic& options, const Input& input, const Calibrated& a
   } else {
     estimate.margins = margins_of(answer, input.problem, input.bound, accurate(options));
     estimate.std_error_note =
-        "from the likelihood over all links and its spread in samples of the fitted model; intervals from its profile";
+        "from the likelihood over all links and its spread in samples of the fitted model, and from what other laws of "
+        "the "
+        "noise would change; intervals from its profile";
   }
 }
 

@@ -2,10 +2,12 @@
 
 #include <Eigen/Cholesky>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <vector>
 
 #include "core/in_parallel.hpp"
+#include "core/normal.hpp"
 #include "likelihood/bootstrap.hpp"
 #include "likelihood/profile.hpp"
 
@@ -25,32 +27,107 @@ constexpr std::uint64_t calibration_streams = 1ULL << 49U;
 
 Index quantile_count(Index rows) { return std::min<Index>(1000, rows); }
 
-/// Evenly spaced values of the sorted responses, all of them where they are few.
-Vector quantiles_of(const Matrix& y) {
-  std::vector<double> sorted(y.data(), y.data() + y.rows());
-  std::sort(sorted.begin(), sorted.end());
-  const Index count = quantile_count(y.rows());
-  return Vector::NullaryExpr(count, [&](Index k) { return sorted[std::size_t((2 * k + 1) * y.rows() / (2 * count))]; });
+/// Evenly spaced values of the sorted responses, all of them where they are few; group by group.
+Vector quantiles_of(const Problem& problem, const std::vector<Block>& blocks) {
+  std::vector<double> all;
+  for (const Block& block : blocks) {
+    std::vector<double> sorted;
+    for (const Index i : block.response_rows) sorted.push_back(problem.y(i, 0));
+    std::sort(sorted.begin(), sorted.end());
+    const auto rows = static_cast<Index>(sorted.size());
+    const Index count = std::max<Index>(1, quantile_count(problem.responses()) * rows / problem.responses());
+    for (Index k = 0; k < count; ++k) all.push_back(sorted[std::size_t((2 * k + 1) * rows / (2 * count))]);
+  }
+  return Eigen::Map<const Vector>(all.data(), Index(all.size()));
+}
+
+// Noise and mean functions that real tables have and the likelihood does not. Each is as strong as is common: a
+// skewness of one, tails of t with four degrees of freedom, a standard deviation that changes by a quarter per standard
+// deviation of the prediction, a curvature of a tenth of the prediction's spread.
+enum class Assumption { as_modelled, skewed, skewed_left, heavy_tailed, growing, shrinking, bent_up, bent_down };
+constexpr std::array otherwise{std::pair{Assumption::skewed, "the noise is skewed to the right"},
+                               std::pair{Assumption::skewed_left, "the noise is skewed to the left"},
+                               std::pair{Assumption::heavy_tailed, "the noise has heavy tails"},
+                               std::pair{Assumption::growing, "the noise grows with the prediction"},
+                               std::pair{Assumption::shrinking, "the noise shrinks with the prediction"},
+                               std::pair{Assumption::bent_up, "the response bends up"},
+                               std::pair{Assumption::bent_down, "the response bends down"}};
+
+double sum_of_squares(RandomStream& random, int count) {
+  double sum = 0;
+  for (int k = 0; k < count; ++k) sum += std::pow(random.normal(), 2);
+  return sum;
+}
+
+/// Of mean zero and variance one.
+double noise_under(Assumption assumption, RandomStream& random) {
+  switch (assumption) {
+    case Assumption::skewed:
+    case Assumption::skewed_left: {
+      const double drawn = (sum_of_squares(random, 8) - 8) / 4;  // χ² with eight degrees of freedom: skewness one
+      return assumption == Assumption::skewed ? drawn : -drawn;
+    }
+    case Assumption::heavy_tailed: {
+      const double normal = random.normal();
+      return normal / std::sqrt(2 * sum_of_squares(random, 4) / 4);
+    }
+    default:
+      return random.normal();
+  }
+}
+
+/// Responses of the model at this optimum, but for one assumption.
+Problem drawn_under(Assumption assumption, const Problem& problem, const Model& bound, const Optimum& at,
+                    RandomStream& random) {
+  const Links links = random_links(problem, random);
+  const double sd = std::sqrt(at.epsilon / 2);
+  if (assumption == Assumption::as_modelled) return drawn_from(problem, bound, at.parameters, sd, links, random);
+  constexpr double growth = 0.25, bend = 0.1;
+  const LinkedRows rows = link(problem, bound, links.responses, links.features);
+  const Vector f = predict_pairs(bound, rows.x, rows.z, at.parameters).col(0);
+  const double mean = f.mean(), spread = std::sqrt((f.array() - mean).square().mean());
+  const Vector level = spread > 0 ? Vector((f.array() - mean) / spread) : Vector(Vector::Zero(f.size()));
+  const double curve = assumption == Assumption::bent_up ? bend : assumption == Assumption::bent_down ? -bend : 0;
+  const double change = assumption == Assumption::growing ? growth : assumption == Assumption::shrinking ? -growth : 0;
+  Problem drawn = problem;
+  for (Index k = 0; k < links.size(); ++k) {
+    const double l = level(k);
+    drawn.y(links.responses[std::size_t(k)], 0) =
+        f(k) + curve * spread * (l * l - 1) / std::sqrt(2.0) +
+        sd * std::exp(change * std::clamp(l, -2.5, 2.5) - change * change) * noise_under(assumption, random);
+  }
+  return drawn;
 }
 
 /// A sample of the model per column.
 struct Drawn {
   Matrix gradients;
-  Matrix quantiles;  ///< Of the responses; empty unless asked for.
+  Matrix quantiles;  ///< Of the responses.
 };
 
-Drawn drawn_samples(const Problem& problem, const Model& bound, const LikelihoodOptions& options, const Optimum& at,
-                    std::uint64_t seed, bool with_quantiles) {
-  Drawn made{Matrix(at.parameters.size() + 1, samples), {}};
-  if (with_quantiles) made.quantiles.resize(quantile_count(problem.responses()), samples);
-  in_parallel(samples, [&](std::size_t k) {
+/// What samples are drawn of.
+struct Source {
+  const Problem& problem;
+  const Model& bound;
+  const LikelihoodOptions& options;
+  std::vector<Block> blocks;
+  std::uint64_t seed;
+};
+
+Drawn drawn_samples(const Source& source, const Optimum& at, Assumption assumption, int count) {
+  std::vector<Vector> gradients(static_cast<std::size_t>(count)), quantiles(static_cast<std::size_t>(count));
+  in_parallel(std::size_t(count), [&](std::size_t k) {
     // The same numbers in every round, so that rounds differ by θ only.
-    RandomStream random(seed, calibration_streams + k);
-    const Links links = random_links(problem, random);
-    const Problem drawn = drawn_from(problem, bound, at.parameters, std::sqrt(at.epsilon / 2), links, random);
-    made.gradients.col(Index(k)) = LinkLikelihood(drawn, bound, options).at(at.theta(), false).gradient;
-    if (with_quantiles) made.quantiles.col(Index(k)) = quantiles_of(drawn.y);
+    RandomStream random(source.seed, calibration_streams + k);
+    const Problem drawn = drawn_under(assumption, source.problem, source.bound, at, random);
+    gradients[k] = LinkLikelihood(drawn, source.bound, source.options).at(at.theta(), false).gradient;
+    quantiles[k] = quantiles_of(drawn, source.blocks);
   });
+  Drawn made{Matrix(at.parameters.size() + 1, count), Matrix(quantiles.front().size(), count)};
+  for (Index k = 0; k < count; ++k) {
+    made.gradients.col(k) = gradients[std::size_t(k)];
+    made.quantiles.col(k) = quantiles[std::size_t(k)];
+  }
   return made;
 }
 
@@ -79,15 +156,54 @@ Matrix sandwich(const Matrix& information, const Matrix& gradients) {
   return (half * half.transpose() * scale).topLeftCorner(p, p);
 }
 
+// If an assumption is wrong, the gradient at θ has another mean, and the root moves by H⁻¹ times the difference.
+std::vector<WhatIf> what_if(const Source& source, const Calibrated& at, const Matrix& information,
+                            const Drawn& modelled) {
+  constexpr int count = 16;
+  const Eigen::LLT<Matrix> factor(information);
+  std::vector<WhatIf> made;
+  if (factor.info() != Eigen::Success) return made;
+  for (const auto& [assumption, words] : otherwise) {
+    const Drawn drawn = drawn_samples(source, at.optimum, assumption, count);
+    const Vector moved = factor.solve(at.tilt - drawn.gradients.rowwise().mean());
+    double misfit = 0;
+    for (Index k = 0; k < count; ++k) misfit += misfit_of(drawn.quantiles.col(k), modelled.quantiles) / count;
+    made.push_back({words, moved.head(moved.size() - 1), misfit});
+  }
+  return made;
+}
+
+/// Whether the responses would have told: they fit better than they would under the assumption, by more than chance.
+bool refuted(const WhatIf& other, double misfit) {
+  constexpr double clearly = 3;  // standard deviations
+  return other.misfit > std::max(misfit, 0.0) + clearly;
+}
+
 }  // namespace
+
+std::vector<const WhatIf*> Calibrated::unrefuted() const {
+  std::vector<const WhatIf*> left;
+  for (const WhatIf& other : what_if) {
+    if (!refuted(other, misfit)) left.push_back(&other);
+  }
+  return left;
+}
+
+Matrix Calibrated::doubted_covariance() const {
+  Matrix made = covariance;
+  // Two directions of one doubt are one doubt.
+  for (const WhatIf* other : unrefuted()) made += 0.5 * other->shift * other->shift.transpose();
+  return made;
+}
 
 Calibrated calibrated(const Problem& problem, const Model& bound, const LikelihoodOptions& options, const Optimum& from,
                       std::uint64_t seed) {
+  const Source source{problem, bound, options, blocks_of(problem), seed};
   Calibrated made{from, {}, {}};
   LinkLikelihood likelihood(problem, bound, options);
   Drawn drawn;
   for (int round = 0; round < rounds; ++round) {
-    drawn = drawn_samples(problem, bound, options, made.optimum, seed, round + 1 == rounds);
+    drawn = drawn_samples(source, made.optimum, Assumption::as_modelled, samples);
     made.tilt = drawn.gradients.rowwise().mean();
     likelihood.set_tilt(made.tilt);
     const Optimum next =
@@ -95,8 +211,10 @@ Calibrated calibrated(const Problem& problem, const Model& bound, const Likeliho
     if (!next.parameters.allFinite()) break;
     made.optimum = next;
   }
-  made.covariance = sandwich(likelihood.information(made.optimum.theta()), drawn.gradients);
-  if (drawn.quantiles.size() > 0) made.misfit = misfit_of(quantiles_of(problem.y), drawn.quantiles);
+  const Matrix information = likelihood.information(made.optimum.theta());
+  made.covariance = sandwich(information, drawn.gradients);
+  made.misfit = misfit_of(quantiles_of(problem, source.blocks), drawn.quantiles);
+  made.what_if = what_if(source, made, information, drawn);
   made.optimum.nats = from.nats;
   return made;
 }
@@ -111,7 +229,12 @@ Matrix margins_of(const Calibrated& answer, const Problem& problem, const Model&
   // The law of responses that have no partner is made up, so the likelihood is not quite one.
   const bool made_up = rows_left_over(problem).responses > 0;
   const Vector errors = answer.covariance.diagonal().cwiseSqrt();
-  return profile_margins(tilted, answer.optimum, made_up ? errors : Vector::Zero(errors.size()));
+  Matrix margins = profile_margins(tilted, answer.optimum, made_up ? errors : Vector::Zero(errors.size()));
+  const Vector doubt = (answer.doubted_covariance() - answer.covariance).diagonal().cwiseMax(0.0);
+  for (Index side = 0; side < margins.cols(); ++side) {
+    margins.col(side) = (margins.col(side).array().square() + normal_quantile * normal_quantile * doubt.array()).sqrt();
+  }
+  return margins;
 }
 
 }  // namespace unshuffle

@@ -11,10 +11,10 @@
 
 #include "core/chi_squared.hpp"
 #include "core/gram.hpp"
-#include "core/normal.hpp"
 #include "starts/distance.hpp"
 #include "unshuffle/core/wording.hpp"
 #include "verdict/collinear.hpp"
+#include "verdict/rule.hpp"
 
 namespace unshuffle {
 
@@ -25,10 +25,9 @@ constexpr double decided_gap = 3;  // nats: odds of 20 to one
 constexpr double competing =
     0.1;  // difference of predictions, in sd of y, from which another solution is another answer
 constexpr double noticeable =
-    0.25;  // the same in sd of the noise, from which it adds noticeably to errors of prediction
-constexpr double loose_error = 0.1;  // standard error of predictions, in sd of y, beyond which w is loosely known
-constexpr double level = 1e-4;       // of tests that overturn an answer
-constexpr double refuted = 4;        // standard deviations of the misfit beyond which a distribution is another
+    0.25;                       // the same in sd of the noise, from which it adds noticeably to errors of prediction
+constexpr double level = 1e-4;  // of tests that overturn an answer
+constexpr double refuted = 4;   // standard deviations of the misfit beyond which a distribution is another
 
 /// Free parameters fit some rows by chance: each may gain a few nats (Schwarz 1978).
 double gained_by_chance(Index parameters, Index rows) {
@@ -132,6 +131,21 @@ double prediction_error(const Problem& problem, const Model& bound, const Vector
   return std::sqrt(squares);
 }
 
+/// The assumption that, made otherwise, would move predictions most; null where none would by half of their error.
+const WhatIf* gravest_doubt(const Problem& problem, const Model& bound, const Vector& w, const Calibrated& answer) {
+  const PredictiveDistance distance(problem, bound);
+  const double error = prediction_error(problem, bound, w, answer.doubted_covariance());
+  const WhatIf* gravest = nullptr;
+  double furthest = 0.5 * error;
+  for (const WhatIf* other : answer.unrefuted()) {
+    const double moved = distance(w, w + other->shift);
+    if (moved <= furthest) continue;
+    furthest = moved;
+    gravest = other;
+  }
+  return gravest;
+}
+
 std::string side_information() {
   return fmt::format(
       "give some known or probable pairs ({}, {}), a key both tables share or mostly agree in ({}, {}), the row order "
@@ -195,102 +209,158 @@ std::vector<Index> gaussian_columns(const Matrix& z) {
   return jointly_gaussian(z(Eigen::all, candidates)) ? candidates : std::vector<Index>{};
 }
 
-Identifiability judge(const SearchResult& found, const std::vector<Symmetry>& symmetries, const Problem& problem,
-                      const Model& bound, const Calibrated& answer) {
-  const Matrix& covariance = answer.covariance;
-  Identifiability made;
+namespace {
+
+/// What a search found and how it compares.
+struct SearchEvidence {
+  double gap = INFINITY;                ///< Nats to the next solution that is another answer,
+  double near_gap = INFINITY;           ///< and to the next that is noticeably different.
+  std::vector<std::string> gaussian;    ///< Columns that can be rotated into each other.
+  std::vector<std::string> symmetries;  ///< That leave the distribution of the features as it is.
+  bool blind = false;                   ///< Nothing but the two distributions is known.
+  double chance_gain = 0;               ///< Nats that the coefficients can gain by chance.
+  double error = 0;  ///< Of predictions, in standard deviations of the noise, doubts about assumptions included.
+  const WhatIf* gravest = nullptr;  ///< Of those assumptions.
+};
+
+std::vector<std::string> rotatable_columns(const Problem& problem, const Model& bound) {
+  std::vector<std::string> names;
+  const bool linear_in_features =
+      bound.linear_in_parameters() && bound.basis(Side::feature, problem.z).cols() == problem.z.cols();
+  if (!linear_in_features) return names;
+  for (const Index k : gaussian_columns(problem.z)) names.push_back(problem.z_names[std::size_t(k)]);
+  return names;
+}
+
+/// Optima that compete with the best one; the gaps to them go into the evidence.
+std::vector<Alternative> competitors(const SearchResult& found, const PredictiveDistance& distance, double matters,
+                                     SearchEvidence& evidence) {
   const Optimum& best = found.optima.front().optimum;
-  const PredictiveDistance distance(problem, bound);
-  const double spread = (problem.y.rowwise() - problem.y.colwise().mean()).norm() / std::sqrt(double(problem.y.rows()));
-  const double matters = std::min(competing, noticeable * std::sqrt(best.epsilon / 2) / spread);
-  double gap = INFINITY;       // to the next solution that is another answer
-  double near_gap = INFINITY;  // to the next that is noticeably different
+  std::vector<Alternative> others;
   for (std::size_t k = 1; k < found.optima.size(); ++k) {
     const FoundOptimum& other = found.optima[k];
     const double apart = distance(best.parameters, other.optimum.parameters);
     if (!(apart >= matters)) continue;
     const double behind = other.optimum.nats - best.nats;
-    double& nearest = apart < competing ? near_gap : gap;
+    double& nearest = apart < competing ? evidence.near_gap : evidence.gap;
     nearest = std::min(nearest, behind);
-    made.alternatives.push_back({other.optimum.parameters, behind, other.optimum.nats, other.start});
+    others.push_back({other.optimum.parameters, behind, other.optimum.nats, other.start});
   }
-  const bool blind = blocks_of(problem).size() == 1 && !problem.has_prior();
-  std::vector<std::string> gaussian;
-  const bool linear_in_features =
-      bound.linear_in_parameters() && bound.basis(Side::feature, problem.z).cols() == problem.z.cols();
-  if (blind && linear_in_features) {
-    for (const Index k : gaussian_columns(problem.z)) gaussian.push_back(problem.z_names[std::size_t(k)]);
-  }
-  std::vector<std::string> broken;
-  for (const Symmetry& symmetry : symmetries) broken.push_back(symmetry.name);
+  return others;
+}
 
-  made.advice = side_information();
-  if (!gaussian.empty()) {
-    made.verdict = Verdict::not_identifiable;
-    made.reason = fmt::format(
-        "{} are jointly Gaussian as far as the data tells, so their coefficients can be rotated into each other "
-        "without "
-        "changing the distribution of the response",
-        joined(gaussian));
-  } else if (!broken.empty()) {
-    // The rows at hand are not quite symmetric even if their distribution is, and that can tell solutions apart; but it
-    // rests on the noise being exactly Gaussian.
-    made.verdict = gap < certain_gap ? Verdict::not_identifiable : Verdict::weakly_identified;
-    made.reason = fmt::format(
-        "the distribution of the features is the same under {}, as far as the data tells; {}", joined(broken),
-        gap < certain_gap ? "the response fits either way" : "only accidents of this sample speak for the answer");
-  } else if (gap < decided_gap) {
-    made.verdict = Verdict::not_identifiable;
-    made.reason = fmt::format("another solution is within {:.1f} nats of the answer; the data cannot choose", gap);
-  } else if (found.optima.front().hits == 1 && gap < gained_by_chance(best.parameters.size(), problem.responses())) {
-    made.verdict = Verdict::not_identifiable;
-    made.reason = fmt::format(
-        "{} starts led to {} different solutions and only one to the answer, which is {:.0f} nats ahead; {} "
-        "coefficients can be so by chance",
-        found.starts, found.optima.size(), gap, best.parameters.size());
-    made.advice = fmt::format("try more starts ({}), or {}", option("starts"), side_information());
-  } else if (blind && answer.misfit > refuted) {
-    made.verdict = Verdict::not_identifiable;
-    made.reason = fmt::format(
-        "the responses are not distributed like predictions plus normal noise ({:.0f} standard deviations off), so the "
-        "model is too simple or the noise is not normal, and without links nothing else can tell",
-        answer.misfit);
-    made.advice = fmt::format("try a model that bends ({}), another scale of the response, or {}",
-                              option("model", "spline:5"), side_information());
-  } else if (found.stopped) {
-    made.verdict = Verdict::weakly_identified;
-    made.reason = "the search was stopped before it had looked everywhere";
-    made.advice = "let it run to its end";
-  } else if (covariance.size() == 0) {
-    made.verdict = Verdict::not_identifiable;
-    made.reason = "the likelihood does not fall off to all sides of the answer, so nothing says how far off it may be";
-  } else if (gap < certain_gap) {
-    made.verdict = Verdict::weakly_identified;
-    made.reason = fmt::format("the next solution is only {:.1f} nats less likely", gap);
-  } else if (near_gap < certain_gap) {
-    made.verdict = Verdict::weakly_identified;
-    made.reason = fmt::format(
-        "a solution that predicts nearly the same, but not quite, is only {:.1f} nats less likely", near_gap);
-  } else if (const double error = prediction_error(problem, bound, best.parameters, covariance); error > loose_error) {
-    made.verdict = Verdict::weakly_identified;
-    made.reason = fmt::format(
-        "one solution stands out, but its predictions are uncertain by {:.0f} % of the spread of "
-        "the response",
-        100 * error);
-  } else if (!best.converged) {
-    made.verdict = Verdict::weakly_identified;
-    made.reason = "the search ended before the likelihood stopped rising";
-  } else if (found.one_start) {
-    made.verdict = Verdict::weakly_identified;
-    made.reason = "only one start was tried, so other solutions were not looked for";
-    made.advice = fmt::format("fit without {} and {}, which looks for them", option("start"), option("starts"));
-  } else {
-    made.verdict = Verdict::identified;
-    made.advice.clear();
-    const double next = std::min(gap, near_gap);
-    made.reason = std::isinf(next) ? fmt::format("all {} starts that came near led to one solution", found.starts)
-                                   : fmt::format("the next solution is {:.1f} nats less likely", next);
+std::string uncertain(const SearchEvidence& e) {
+  std::string reason = fmt::format(
+      "one solution stands out, but its predictions are uncertain by {:.2f} standard deviations of the noise", e.error);
+  if (e.gravest != nullptr)
+    reason += fmt::format(", most of all if {}, which nothing here could tell", e.gravest->assumption);
+  return reason;
+}
+
+std::string model_that_bends() {
+  return fmt::format("try a model that bends ({}), another scale of the response, or {}", option("model", "spline:5"),
+                     side_information());
+}
+
+std::vector<Rule> rules(const SearchResult& found, const SearchEvidence& e, const Calibrated& answer) {
+  const Optimum& best = found.optima.front().optimum;
+  const Verdict by_misfit = e.blind ? Verdict::not_identifiable : Verdict::weakly_identified;
+  return {
+      {!e.gaussian.empty(), Verdict::not_identifiable,
+       [&] {
+         return fmt::format(
+             "{} are jointly Gaussian as far as the data tells, so their coefficients can be rotated into each other "
+             "without changing the distribution of the response",
+             joined(e.gaussian));
+       },
+       side_information},
+      // The rows at hand are not quite symmetric even if their distribution is, and that can tell solutions apart; but
+      // it rests on the noise being exactly Gaussian.
+      {!e.symmetries.empty(), e.gap < certain_gap ? Verdict::not_identifiable : Verdict::weakly_identified,
+       [&] {
+         return fmt::format("the distribution of the features is the same under {}, as far as the data tells; {}",
+                            joined(e.symmetries),
+                            e.gap < certain_gap ? "the response fits either way"
+                                                : "only accidents of this sample speak for the answer");
+       },
+       side_information},
+      {e.gap < decided_gap, Verdict::not_identifiable,
+       [&] {
+         return fmt::format("another solution is within {:.1f} nats of the answer; the data cannot choose", e.gap);
+       },
+       side_information},
+      {found.optima.front().hits == 1 && e.gap < e.chance_gain, Verdict::not_identifiable,
+       [&] {
+         return fmt::format(
+             "{} starts led to {} different solutions and only one to the answer, which is {:.0f} nats ahead; {} "
+             "coefficients can be so by chance",
+             found.starts, found.optima.size(), e.gap, best.parameters.size());
+       },
+       [] { return fmt::format("try more starts ({}), or {}", option("starts"), side_information()); }},
+      {answer.misfit > refuted, by_misfit,
+       [&] {
+         return fmt::format(
+             "{}the responses are not distributed like predictions plus normal noise ({:.0f} standard deviations off), "
+             "so the model is too simple or the noise is not normal, and without links nothing else can tell",
+             e.blind ? "" : "within groups, ", answer.misfit);
+       },
+       model_that_bends},
+      {found.stopped, Verdict::weakly_identified,
+       [] { return std::string("the search was stopped before it had looked everywhere"); },
+       [] { return std::string("let it run to its end"); }},
+      {answer.covariance.size() == 0, Verdict::not_identifiable,
+       [] {
+         return std::string(
+             "the likelihood does not fall off to all sides of the answer, so nothing says how far off it may be");
+       },
+       side_information},
+      {e.error > known_at_all, Verdict::not_identifiable, [&] { return uncertain(e); }, side_information},
+      {e.gap < certain_gap, Verdict::weakly_identified,
+       [&] { return fmt::format("the next solution is only {:.1f} nats less likely", e.gap); }, side_information},
+      {e.near_gap < certain_gap, Verdict::weakly_identified,
+       [&] {
+         return fmt::format("a solution that predicts nearly the same, but not quite, is only {:.1f} nats less likely",
+                            e.near_gap);
+       },
+       side_information},
+      {e.error > known_well, Verdict::weakly_identified, [&] { return uncertain(e); }, side_information},
+      {!best.converged, Verdict::weakly_identified,
+       [] { return std::string("the search ended before the likelihood stopped rising"); }, side_information},
+      {found.one_start, Verdict::weakly_identified,
+       [] { return std::string("only one start was tried, so other solutions were not looked for"); },
+       [] { return fmt::format("fit without {} and {}, which looks for them", option("start"), option("starts")); }},
+      {true, Verdict::identified,
+       [&] {
+         const double next = std::min(e.gap, e.near_gap);
+         const std::string ahead = std::isinf(next)
+                                       ? fmt::format("all {} starts that came near led to one solution", found.starts)
+                                       : fmt::format("the next solution is {:.1f} nats less likely", next);
+         return fmt::format("{}; rests on {}", ahead,
+                            e.blind ? "the shape of the distributions alone" : "what is known of the links");
+       }},
+  };
+}
+
+}  // namespace
+
+Identifiability judge(const SearchResult& found, const std::vector<Symmetry>& symmetries, const Problem& problem,
+                      const Model& bound, const Calibrated& answer) {
+  const Optimum& best = found.optima.front().optimum;
+  const double spread = (problem.y.rowwise() - problem.y.colwise().mean()).norm() / std::sqrt(double(problem.y.rows()));
+  const double noise = std::sqrt(best.epsilon / 2);
+  SearchEvidence evidence;
+  std::vector<Alternative> others = competitors(found, PredictiveDistance(problem, bound),
+                                                std::min(competing, noticeable * noise / spread), evidence);
+  evidence.blind = blocks_of(problem).size() == 1 && !problem.has_prior();
+  if (evidence.blind) evidence.gaussian = rotatable_columns(problem, bound);
+  for (const Symmetry& symmetry : symmetries) evidence.symmetries.push_back(symmetry.name);
+  evidence.chance_gain = gained_by_chance(best.parameters.size(), problem.responses());
+  if (answer.covariance.size() > 0) {
+    evidence.error = prediction_error(problem, bound, best.parameters, answer.doubted_covariance()) * spread / noise;
+    evidence.gravest = gravest_doubt(problem, bound, best.parameters, answer);
   }
+  Identifiability made = first_that_holds(rules(found, evidence, answer));
+  made.alternatives = std::move(others);
   return made;
 }
 

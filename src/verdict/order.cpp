@@ -3,17 +3,13 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <functional>
 
 #include "unshuffle/core/wording.hpp"
+#include "verdict/rule.hpp"
 
 namespace unshuffle {
 
 namespace {
-
-// A prediction whose standard error is d standard deviations of the noise has an error √(1 + d²) times that of the
-// regression that knows all links. Both limits were chosen on real tables by scripts/suite.py: 1.06 and 1.17 times.
-constexpr double known_well = 0.35, known_at_all = 0.6;
 
 constexpr double nothing_told = 1e-2;    // chance beyond which the order tells nothing,
 constexpr double certainly_told = 1e-4;  // and below which it certainly does
@@ -32,13 +28,6 @@ std::string another_model() {
   return fmt::format("try a model that bends ({}), another scale of the response, or give known pairs ({})",
                      option("model", "spline:5"), option("known"));
 }
-
-struct Rule {
-  bool holds;
-  Verdict verdict;
-  std::function<std::string()> reason;
-  std::function<std::string()> advice = [] { return std::string(); };
-};
 
 std::string share_of(const OrderEvidence& e) {
   return fmt::format("about {:.0f} of {:.0f} rows are linked in the order given", e.linked, e.rows);
@@ -98,12 +87,7 @@ bool contradicted(const OrderEvidence& evidence) {
   return evidence.agreement < regression_disagrees || evidence.independence < links_depend;
 }
 
-Identifiability judge(const OrderEvidence& evidence) {
-  for (const Rule& rule : rules(evidence)) {
-    if (rule.holds) return {rule.verdict, rule.reason(), rule.advice(), {}};
-  }
-  return {};
-}
+Identifiability judge(const OrderEvidence& evidence) { return first_that_holds(rules(evidence)); }
 
 double error_in_noise(const LinkedRows& rows, const Model& bound, const Vector& w, const Matrix& covariance,
                       double noise_variance) {
