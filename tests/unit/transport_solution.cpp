@@ -156,6 +156,7 @@ TEST_F(Threads, of_openblas_are_as_many_after_an_evaluation) {
   Draw draw(36);
   Problem problem;
   problem.y = draw.normals(50, 1);
+  problem.x = Matrix(50, 0);
   problem.z = draw.normals(50, 2);
   const auto model = Linear{}.bound_to(problem);
   for (const Backend backend : {Backend::sorted, Backend::dense}) {
