@@ -83,7 +83,7 @@ Estimate by_order(const Auto& options, const Input& input) {
   const Mixture mixture = mixture_of(options);
   Estimate by_mixture = estimate(mixture, input);
   const std::string found = by_mixture.identifiable.reason;
-  const bool unsure = by_mixture.contradicted || by_mixture.identifiable.verdict == Verdict::not_identifiable;
+  const bool unsure = by_mixture.contradicted || by_mixture.order_is_chance;
   if (!unsure || !input.bound.linear_in_parameters()) {
     return explain(std::move(by_mixture), mixture, "rows in order, right or wrong link by link", found);
   }
@@ -99,8 +99,10 @@ Estimate by_order(const Auto& options, const Input& input) {
 // of predictions: the expected squared error of w is tr(VQ), that of b is tr(SQ) + |bias|², where |b - w|²_Q - tr((V -
 // S)Q) tells the bias.
 Estimate safer_than_regression(const Auto& options, const Input& input, Estimate in_order) {
-  const bool known_well = in_order.identifiable.verdict == Verdict::identified;
-  if (known_well || in_order.covariance.size() == 0 || !input.bound.linear_in_parameters()) return in_order;
+  // Adjusted regression averages over what share of the links may be wrong, none included.
+  const bool settled = in_order.identifiable.verdict == Verdict::identified ||
+                       std::holds_alternative<Adjusted>(*in_order.chosen);
+  if (settled || in_order.covariance.size() == 0 || !input.bound.linear_in_parameters()) return in_order;
   const CandidateLinks links = candidates_of(input.problem, input.bound, links_in_order(input.problem));
   const LeastSquares linked = best_least_squares(input.problem, input.bound, links.rows, links.weights, input.run.seed);
   const SpreadRegression regression = spread_regression(input.bound, links, linked, 0);

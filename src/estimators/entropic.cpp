@@ -184,7 +184,7 @@ Estimate estimate(const Entropic& options, const Input& given) {
   made.identifiable = judge(found, symmetries, input.problem, input.bound, answer);
   Identifiability doubt = doubts(options, input);
   const bool doubted = !doubt.reason.empty();
-  if (doubted && made.identifiable.verdict == Verdict::identified) {
+  if (doubted && made.identifiable.verdict != Verdict::not_identifiable) {
     doubt.alternatives = std::move(made.identifiable.alternatives);
     made.identifiable = std::move(doubt);
   }

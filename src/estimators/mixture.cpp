@@ -96,6 +96,10 @@ OrderAnswer best_law(const Mixture& mixture, const CandidateLinks& links, const 
   OrderAnswer by_normal = answer_of(normal, links, input.bound);
   const bool normal_only = mixture.law == NoiseLawKind::normal || mixture.noise.sd > 0;
   if (normal_only || !can_be_followed(input.bound, links)) return by_normal;
+  // Rows that agree to a thousandth of the spread do not do so by chance.
+  constexpr double exact = 1e-6;
+  const Matrix& y = links.rows.y;
+  if (normal.noise_variance <= exact * (y.array() - y.mean()).square().mean()) return by_normal;
   const MismatchRate largest = largest_mismatch_rate(input.bound, links, linked.parameters, input.run.seed);
   const FollowedMixture followed = follow_mixture(input.bound, links, linked, largest);
   const bool holds = !contradicted(by_normal.evidence) && !normal.rate_is_limited && confirms(followed, normal);

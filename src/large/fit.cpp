@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "core/balanced_inverse.hpp"
+#include "core/chi_squared.hpp"
 #include "core/peak_memory.hpp"
 #include "estimators/descent.hpp"
 #include "estimators/estimate.hpp"
@@ -200,7 +201,17 @@ class FitOfAll {
     fit_.plan.compression_error = all.measured_error();
   }
 
-  /// An answer that is adjusted for wrong links is no sum over rows.
+  /// Normal noise, which passes over all rows take for granted, leads away from the sample's answer, which may have
+  /// made do without.
+  [[nodiscard]] bool leads_elsewhere(const Vector& w) const {
+    constexpr double surprising = 1e-3;
+    if (fit_.covariance.size() == 0) return false;
+    const Vector apart = w - fit_.parameters;
+    const double distance = apart.dot(balanced_inverse(fit_.covariance) * apart);
+    return chi_squared_tail(std::max(0.0, distance), double(w.size())) < surprising;
+  }
+
+  /// An answer that is adjusted for wrong links, or has an estimated law of the noise, is no sum over rows.
   void keep_sample() {
     fit_.message =
         fmt::format("a sample of {} rows of {:.0f}: {}", sample_.responses(), tables_.response_rows, fit_.message);
@@ -267,6 +278,7 @@ class FitOfAll {
       found = climb(other, limits, found.steps);
     }
     if (execution_.progress) (void)execution_.progress(2 * most_steps, 2 * most_steps);
+    if (!found.stopped && leads_elsewhere(found.w)) return keep_sample();
     const auto& [w, belief, sums, steps, converged, stopped] = found;
     fit_.parameters = w;
     const MixtureCovariance covariance = mixture_covariance(sums, belief, bounded.rate_variance);

@@ -82,18 +82,19 @@ Problem drawn_under(Assumption assumption, const Problem& problem, const Model& 
   const Links links = random_links(problem, random);
   const double sd = std::sqrt(at.epsilon / 2);
   if (assumption == Assumption::as_modelled) return drawn_from(problem, bound, at.parameters, sd, links, random);
-  constexpr double growth = 0.25, bend = 0.1;
+  constexpr double growth = 0.25, bend = 0.1, of_noise = 0.5;
   const LinkedRows rows = link(problem, bound, links.responses, links.features);
   const Vector f = predict_pairs(bound, rows.x, rows.z, at.parameters).col(0);
   const double mean = f.mean(), spread = std::sqrt((f.array() - mean).square().mean());
   const Vector level = spread > 0 ? Vector((f.array() - mean) / spread) : Vector(Vector::Zero(f.size()));
-  const double curve = assumption == Assumption::bent_up ? bend : assumption == Assumption::bent_down ? -bend : 0;
+  const double most = std::min(bend * spread, of_noise * sd);
+  const double curve = assumption == Assumption::bent_up ? most : assumption == Assumption::bent_down ? -most : 0;
   const double change = assumption == Assumption::growing ? growth : assumption == Assumption::shrinking ? -growth : 0;
   Problem drawn = problem;
   for (Index k = 0; k < links.size(); ++k) {
     const double l = level(k);
     drawn.y(links.responses[std::size_t(k)], 0) =
-        f(k) + curve * spread * (l * l - 1) / std::sqrt(2.0) +
+        f(k) + curve * (l * l - 1) / std::sqrt(2.0) +
         sd * std::exp(change * std::clamp(l, -2.5, 2.5) - change * change) * noise_under(assumption, random);
   }
   return drawn;
