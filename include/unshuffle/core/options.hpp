@@ -198,8 +198,8 @@ bool set_option(Options& options, std::string_view name, const OptionValue& valu
   return found;
 }
 
-/// Throws InvalidInput for a value that breaks its constraint (defaults may: they stand for something that is not given),
-/// and for an option among `given` that the other options leave without a meaning.
+/// Throws InvalidInput for a value that breaks its constraint (defaults may: they stand for something that is not
+/// given), and for an option among `given` that the other options leave without a meaning.
 template <class Options>
 void validate_options(const Options& options, const std::vector<std::string>& given = {}) {
   const std::vector<OptionInfo> standard = describe_options<Options>();
@@ -215,6 +215,16 @@ void validate_options(const Options& options, const std::vector<std::string>& gi
       if (name == text.name && !text.read) detail::refuse_unread(text);
     }
   });
+}
+
+/// Names of the options that the others leave without a meaning.
+template <class Options>
+[[nodiscard]] std::vector<std::string> unread_options(const Options& options) {
+  std::vector<std::string> names;
+  Options::describe(options, [&](const OptionText& text, const auto&) {
+    if (!text.read) names.emplace_back(text.name);
+  });
+  return names;
 }
 
 /// Every option by name with its value, in the order of their description.
