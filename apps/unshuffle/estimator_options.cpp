@@ -89,13 +89,12 @@ void EstimatorFlags::apply(Estimator& estimator) const {
 }
 
 void EstimatorFlags::apply_what_is_read(Estimator& estimator) const {
-  std::vector<std::string> read;
   for (const auto& [name, standard] : option_values(estimator)) {
     const auto found = flags_.find(name);
     if (found == flags_.end() || found->second.option->count() == 0) continue;
     if (!names_a_file(found->second)) set_option(estimator, name, value_of(found->second));
-    read.push_back(name);
   }
+  for (const std::string& name : unread_options(estimator)) set_option(estimator, name, std::string("auto"));
   validate(estimator);
 }
 

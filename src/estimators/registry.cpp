@@ -226,6 +226,10 @@ void validate(const Estimator& estimator, const std::vector<std::string>& given)
       estimator);
 }
 
+std::vector<std::string> unread_options(const Estimator& estimator) {
+  return std::visit([](const auto& one) { return unread_options(one); }, estimator);
+}
+
 Precision precision_of(const Estimator& estimator) {
   const EvaluatorOptions plan = plan_options(estimator, 1, 1);
   return {plan.backend, plan.tolerance, plan.accuracy};

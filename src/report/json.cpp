@@ -286,7 +286,9 @@ Estimator estimator_of(const Json& object, const char* key, const std::string& s
     const auto found = options.find(name);
     if (found == options.end() || found->is_null()) continue;
     try {
-      set_option(*estimator, name, option_from(*found, name));
+      const OptionValue value = option_from(*found, name);
+      // A default may stand for what is not given, and can then not be given.
+      if (text_of(value) != text_of(standard)) set_option(*estimator, name, value);
     } catch (const Error& error) {
       throw BadData(fmt::format("{}: {}", source, in_terms_of(Dialect::cpp, error.what())));
     }

@@ -32,8 +32,8 @@ Problem simulated(Index n, Index m, Index groups, std::uint64_t seed) {
   return completed(problem);
 }
 
-std::string refusal(const Estimator& estimator, const std::vector<std::string>& given = {}) {
-  return complaint<InvalidInput>([&] { validate(estimator, given); });
+std::string refusal(const Estimator& estimator) {
+  return complaint<InvalidInput>([&] { validate(estimator); });
 }
 
 TEST(Estimators, impossible_values_are_refused_naming_option_value_and_constraint) {
@@ -41,10 +41,8 @@ TEST(Estimators, impossible_values_are_refused_naming_option_value_and_constrain
   EXPECT_EQ(refusal(Robot{.smoothing = {-1}}), "epsilon = -1 must be > 0");
   EXPECT_EQ(refusal(RobotRobust{.unmatched = 1}), "unmatched = 1 must be above 0 and below 1");
   EXPECT_EQ(refusal(Robot{.descent = {.step = {.momentum = 1}}}), "momentum = 1 must be at least 0 and below 1");
-  EXPECT_EQ(refusal(Entropic{.bootstrap = {1}}), "bootstrap = 1 must be 0 or >= 2");
+  EXPECT_EQ(refusal(Entropic{.bootstrap = {1}}), "bootstrap = 1 must be 0 or at least 2");
   EXPECT_EQ(refusal(Robot{.descent = {.step = {.batch = 10}}}),
-            "batch = 10 must be 0 unless the optimizer is momentum or adam");
-  EXPECT_EQ(refusal(Robot{.descent = {.step = {.batch = 10}}}, {"batch"}),
             "batch has a meaning with the optimizer momentum (learning_rate and batch also with adam) only");
   EXPECT_NE(refusal(Robot{.descent = {.gradient_tolerance = std::numeric_limits<double>::quiet_NaN()}}), "");
 }

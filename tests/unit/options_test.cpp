@@ -50,7 +50,7 @@ TEST(Options, description_tells_kind_constraint_words_and_default) {
   const std::vector<OptionInfo> infos = describe_options<Dummy>();
   ASSERT_EQ(infos.size(), 5U);
   const std::vector<std::string> kinds{"number", "whole number", "switch", "word", "word"};
-  const std::vector<std::string> constraints{"above 0 and below 1", ">= 1", "", "", ""};
+  const std::vector<std::string> constraints{"above 0 and below 1", "at least 1", "", "", ""};
   const std::vector<std::string> defaults{"0.25", "3", "false", "red", "auto"};
   for (std::size_t k = 0; k < 5; ++k) {
     EXPECT_EQ(infos[k].kind, kinds[k]);
@@ -90,13 +90,14 @@ TEST(Options, are_set_by_values_and_by_their_text) {
 
 TEST(Options, what_will_not_do_is_refused_naming_option_value_and_what_was_expected) {
   Dummy dummy;
-  EXPECT_EQ(set(dummy, "dummy_share", word("much")), "dummy_share = much must be a number, above 0 and below 1");
-  EXPECT_EQ(set(dummy, "dummy_share", word("0.1x")), "dummy_share = 0.1x must be a number, above 0 and below 1");
+  EXPECT_EQ(set(dummy, "dummy_share", word("much")), "dummy_share = much must be a number above 0 and below 1");
+  EXPECT_EQ(set(dummy, "dummy_share", word("0.1x")), "dummy_share = 0.1x must be a number above 0 and below 1");
   EXPECT_EQ(set(dummy, "dummy_share", 2.0), "dummy_share = 2 must be above 0 and below 1");
   EXPECT_NE(set(dummy, "dummy_share", std::nan("")), "");
-  EXPECT_EQ(set(dummy, "dummy_count", 2.5), "dummy_count = 2.5 must be a whole number, >= 1");
-  EXPECT_EQ(set(dummy, "dummy_count", word("10000000000")), "dummy_count = 10000000000 must be a whole number, >= 1");
-  EXPECT_EQ(set(dummy, "dummy_count", std::int64_t{0}), "dummy_count = 0 must be >= 1");
+  EXPECT_EQ(set(dummy, "dummy_count", 2.5), "dummy_count = 2.5 must be a whole number at least 1");
+  EXPECT_EQ(set(dummy, "dummy_count", word("10000000000")),
+            "dummy_count = 10000000000 must be a whole number at least 1");
+  EXPECT_EQ(set(dummy, "dummy_count", std::int64_t{0}), "dummy_count = 0 must be at least 1");
   EXPECT_EQ(set(dummy, "dummy_loud", word("maybe")), "dummy_loud = maybe must be true or false");
   EXPECT_EQ(set(dummy, "dummy_colour", word("green")), "dummy_colour = green must be one of red, blue");
   EXPECT_EQ(set(dummy, "dummy_colour", std::int64_t{1}), "dummy_colour = 1 must be one of red, blue");
@@ -117,7 +118,10 @@ TEST(Options, validation_sees_values_that_were_never_set_by_name_and_options_tha
   EXPECT_EQ(said({}, {"dummy_share", "dummy_loud"}), "");
   EXPECT_EQ(said({.share = 1}, {}), "dummy_share = 1 must be above 0 and below 1");
   EXPECT_EQ(said({}, {"dummy_count"}), "dummy_count has a meaning with dummy_loud only");
-  EXPECT_EQ(said({.loud = true}, {"dummy_count"}), "");
+  EXPECT_EQ(said({.count = 5}, {}), "dummy_count has a meaning with dummy_loud only");
+  EXPECT_EQ(said({.count = 5, .loud = true}, {"dummy_count"}), "");
+  EXPECT_EQ(unread_options(Dummy{}), std::vector<std::string>{"dummy_count"});
+  EXPECT_EQ(unread_options(Dummy{.loud = true}), std::vector<std::string>{});
 }
 
 TEST(Estimators, option_names_are_unique_and_snake_case) {
@@ -149,7 +153,9 @@ TEST(Estimators, defaults_read_back_from_their_text) {
     const Estimator standard = *estimator_named(traits.name);
     for (const OptionInfo& info : options) {
       Estimator same = standard;
-      set_option(same, info.name, text_of(info.standard));
+      // A radius that is not given is no radius.
+      const bool stands_for_nothing = info.name == "rho1" || info.name == "rho2";
+      set_option(same, info.name, stands_for_nothing ? word("auto") : text_of(info.standard));
       EXPECT_EQ(all_as_text(same), all_as_text(standard)) << traits.name << " " << info.name;
       EXPECT_EQ(option_values(same), option_values(standard)) << traits.name << " " << info.name;
     }
@@ -273,6 +279,18 @@ TEST_F(Flags, what_was_given_is_known_and_refused_by_estimators_that_do_not_read
   EXPECT_EQ(complaint<InvalidInput>([&] { flags.apply(robot); }), "there is no option dummy_loud");
   flags.apply_what_is_read(robot);
   EXPECT_EQ(std::get<Robot>(robot).smoothing.epsilon, 0.5);
+}
+
+TEST_F(Flags, what_only_some_have_a_use_for_is_passed_over_by_the_others) {
+  const app::EstimatorFlags flags(app_, entries_);
+  parse("--optimizer momentum --learning-rate 0.01 --batch 50");
+  Estimator robot = Robot{}, am = Am{}, stepping = Am{.matched_step = MatchedStep::gradient};
+  for (Estimator* one : {&robot, &am, &stepping}) flags.apply_what_is_read(*one);
+  EXPECT_EQ(std::get<Robot>(robot).descent.step.batch, 50);
+  EXPECT_EQ(all_as_text(am), all_as_text(Am{}));  // exact steps have no size
+  EXPECT_EQ(std::get<Am>(stepping).step.learning_rate, 0.01);
+  EXPECT_EQ(complaint<InvalidInput>([&] { flags.apply(am); }),
+            "optimizer has a meaning with method = robot, robot-robust, robot-unrolled only");
 }
 
 TEST_F(Flags, every_flag_sets_its_option) {

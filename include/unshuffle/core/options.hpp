@@ -217,6 +217,16 @@ void validate_options(const Options& options, const std::vector<std::string>& gi
   });
 }
 
+/// Names of the options that the others leave without a meaning.
+template <class Options>
+[[nodiscard]] std::vector<std::string> unread_options(const Options& options) {
+  std::vector<std::string> names;
+  Options::describe(options, [&](const OptionText& text, const auto&) {
+    if (!text.read) names.emplace_back(text.name);
+  });
+  return names;
+}
+
 /// Every option by name with its value, in the order of their description.
 template <class Options>
 [[nodiscard]] std::vector<std::pair<std::string, OptionValue>> option_values(const Options& options) {

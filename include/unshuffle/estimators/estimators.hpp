@@ -434,6 +434,9 @@ void set_option(Estimator& estimator, std::string_view name, const OptionValue& 
 /// no meaning beside the others.
 void validate(const Estimator& estimator, const std::vector<std::string>& given = {});
 
+/// Names of those of its options that the others leave without a meaning.
+[[nodiscard]] std::vector<std::string> unread_options(const Estimator& estimator);
+
 /// What those options are that several of them have; defaults where one does not read them.
 [[nodiscard]] Precision precision_of(const Estimator& estimator);
 [[nodiscard]] int bootstrap_of(const Estimator& estimator);
