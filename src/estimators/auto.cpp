@@ -100,8 +100,8 @@ Estimate by_order(const Auto& options, const Input& input) {
 // S)Q) tells the bias.
 Estimate safer_than_regression(const Auto& options, const Input& input, Estimate in_order) {
   // Adjusted regression averages over what share of the links may be wrong, none included.
-  const bool settled = in_order.identifiable.verdict == Verdict::identified ||
-                       std::holds_alternative<Adjusted>(*in_order.chosen);
+  const bool settled =
+      in_order.identifiable.verdict == Verdict::identified || std::holds_alternative<Adjusted>(*in_order.chosen);
   if (settled || in_order.covariance.size() == 0 || !input.bound.linear_in_parameters()) return in_order;
   const CandidateLinks links = candidates_of(input.problem, input.bound, links_in_order(input.problem));
   const LeastSquares linked = best_least_squares(input.problem, input.bound, links.rows, links.weights, input.run.seed);

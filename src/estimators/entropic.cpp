@@ -184,7 +184,9 @@ Estimate estimate(const Entropic& options, const Input& given) {
   made.identifiable = judge(found, symmetries, input.problem, input.bound, answer);
   Identifiability doubt = doubts(options, input);
   const bool doubted = !doubt.reason.empty();
-  if (doubted && made.identifiable.verdict != Verdict::not_identifiable) {
+  if (doubted && made.identifiable.verdict == Verdict::not_identifiable) {
+    made.identifiable.reason += "; " + doubt.reason;
+  } else if (doubted) {
     doubt.alternatives = std::move(made.identifiable.alternatives);
     made.identifiable = std::move(doubt);
   }

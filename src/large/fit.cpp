@@ -203,11 +203,11 @@ class FitOfAll {
 
   /// Normal noise, which passes over all rows take for granted, leads away from the sample's answer, which may have
   /// made do without.
-  [[nodiscard]] bool leads_elsewhere(const Vector& w) const {
+  [[nodiscard]] bool leads_elsewhere(const Vector& w, const Matrix& covariance) const {
     constexpr double surprising = 1e-3;
     if (fit_.covariance.size() == 0) return false;
     const Vector apart = w - fit_.parameters;
-    const double distance = apart.dot(balanced_inverse(fit_.covariance) * apart);
+    const double distance = apart.dot(balanced_inverse(fit_.covariance + covariance) * apart);
     return chi_squared_tail(std::max(0.0, distance), double(w.size())) < surprising;
   }
 
@@ -278,10 +278,10 @@ class FitOfAll {
       found = climb(other, limits, found.steps);
     }
     if (execution_.progress) (void)execution_.progress(2 * most_steps, 2 * most_steps);
-    if (!found.stopped && leads_elsewhere(found.w)) return keep_sample();
     const auto& [w, belief, sums, steps, converged, stopped] = found;
-    fit_.parameters = w;
     const MixtureCovariance covariance = mixture_covariance(sums, belief, bounded.rate_variance);
+    if (!stopped && leads_elsewhere(w, covariance.sandwich)) return keep_sample();
+    fit_.parameters = w;
     if (fit_.identifiable.verdict != Verdict::not_identifiable) fit_.covariance = covariance.sandwich;
     fit_.noise_sd = std::sqrt(belief.noise_variance);
     fit_.link_probabilities.resize(0);  // they were the sample's

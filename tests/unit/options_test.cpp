@@ -165,7 +165,8 @@ TEST(Estimators, defaults_read_back_from_their_text) {
 
 /// With its defaults, but an optimiser that reads all options of steps.
 Estimator stepwise(std::string_view name) {
-  return with_option_if_read(*estimator_named(name), "optimizer", word("momentum"));
+  const Estimator with_momentum = with_option_if_read(*estimator_named(name), "optimizer", word("momentum"));
+  return with_option_if_read(with_momentum, "am_step", word("gradient"));
 }
 
 /// Some other value that the option may have beside these.

@@ -123,11 +123,12 @@ TEST(Verdict, features_without_a_response_are_left_out_by_the_likelihood) {
   const Fitted made = fitted(shortened(problem, 300, 400), Auto{}, false);
   EXPECT_EQ(name_of(made.context().chosen), "entropic");
   const Result& found = made.result();
-  EXPECT_EQ(found.identifiable.verdict, Verdict::identified) << found.identifiable.reason;
   EXPECT_NEAR(found.parameters(1), 2, 0.05);
   EXPECT_NEAR(found.parameters(2), -1, 0.15);
-  ASSERT_EQ(found.covariance.rows(), 3);
-  EXPECT_LT(found.std_errors()(2), 0.15);
+  EXPECT_NEAR(found.noise_sd, 0.1, 0.04);
+  // A bend that is half as large as the noise would move predictions by more than the noise.
+  EXPECT_NE(found.identifiable.verdict, Verdict::identified);
+  EXPECT_NE(found.identifiable.reason.find("if the response bends"), std::string::npos) << found.identifiable.reason;
 }
 
 TEST(Verdict, responses_without_features_are_left_out_by_the_likelihood) {
@@ -136,10 +137,11 @@ TEST(Verdict, responses_without_features_are_left_out_by_the_likelihood) {
   const Fitted made = fitted(shortened(problem, 400, 370), Auto{}, false);
   EXPECT_EQ(name_of(made.context().chosen), "entropic");
   const Result& few = made.result();
-  EXPECT_EQ(few.identifiable.verdict, Verdict::identified) << few.identifiable.reason;
-  EXPECT_EQ(few.covariance.rows(), 3);
+  EXPECT_NEAR(few.parameters(1), 2, 0.05);
+  EXPECT_NEAR(few.parameters(2), -1, 0.15);
+  EXPECT_EQ(few.identifiable.reason.find("of 400 responses"), std::string::npos) << few.identifiable.reason;
   const Result many = result_of(shortened(problem, 400, 300), Auto{}, false);
-  EXPECT_EQ(many.identifiable.verdict, Verdict::weakly_identified);
+  EXPECT_NE(many.identifiable.verdict, Verdict::identified);
   EXPECT_NE(many.identifiable.reason.find("100 of 400 responses"), std::string::npos) << many.identifiable.reason;
   EXPECT_EQ(many.covariance.size(), 0);
   EXPECT_NEAR(many.parameters(1), 2, 0.05);
@@ -157,7 +159,7 @@ TEST(Verdict, unseen_features_beside_x_leave_a_doubt) {
   problem.z = Matrix(problem.z.topRows(360));
   const Result found = result_of(problem, Entropic{}, false);
   EXPECT_NEAR(found.parameters(1), 0.5, 0.05);
-  EXPECT_EQ(found.identifiable.verdict, Verdict::weakly_identified);
+  EXPECT_NE(found.identifiable.verdict, Verdict::identified);
   EXPECT_EQ(found.covariance.size(), 0);
   EXPECT_NE(found.identifiable.reason.find("40 responses belong to features that are not in the table"),
             std::string::npos)
