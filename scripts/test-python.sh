@@ -11,9 +11,9 @@ if [ ! -x "$environment/bin/python" ]; then
 fi
 "$environment/bin/pip" install --quiet 'scikit-build-core>=0.10' 'nanobind>=2.4' scikit-learn pytest pandas tqdm matplotlib
 
-# The compiler and ccache as the release preset has them, so that the library is in the cache already; with precompiled
-# headers ccache keeps nothing unless it may overlook their times.
+# The compiler, its flags and ccache as the presets of the tests have them, so that the library is in the cache
+# already; with precompiled headers ccache keeps nothing unless it may overlook their times.
 export CXX=c++ CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_SLOPPINESS=pch_defines,time_macros
 export CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1
-"$environment/bin/pip" install --quiet --no-build-isolation --no-deps .
+"$environment/bin/pip" install --quiet --no-build-isolation --no-deps --config-settings=cmake.define.UNSHUFFLE_WERROR=ON .
 "$environment/bin/python" -m pytest "$@"

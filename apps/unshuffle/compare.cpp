@@ -225,6 +225,7 @@ Bench prepare(const CompareCommand& command) {
 }
 
 int run(const CompareCommand& command) {
+  require_threads(command.execution.threads);
   std::vector<Estimator> estimators = named_estimators(command);
   if (!command.csv.empty()) require_writable(command.csv);
   const Bench bench = prepare(command);

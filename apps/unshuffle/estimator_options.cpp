@@ -150,9 +150,7 @@ void add_execution_options(CLI::App& app, Execution& execution) {
 }
 
 void add_threads_option(CLI::App& app, Execution& execution) {
-  app.add_option("--threads", execution.threads, "0: all. The answer does not depend on it.")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+  app.add_option("--threads", execution.threads, "0: all. The answer does not depend on it.")->capture_default_str();
 }
 
 std::vector<EstimatorEntry> entries_named(const std::vector<std::string>& names) {

@@ -252,6 +252,7 @@ int run_in_memory(const FitCommand& command, Estimator estimator, Team& team) {
 }
 
 int run(const FitCommand& command) {
+  require_threads(command.execution.threads);
   const Estimator estimator = command.method.estimator(command.options);
   require_use(command, estimator);
   const std::unique_ptr<Team> team = make_team();

@@ -26,7 +26,7 @@ struct MatchCommand {
 };
 
 int run(const MatchCommand& command) {
-  if (command.threads < 0) throw InvalidInput(fmt::format("--threads = {} must be at least 0", command.threads));
+  require_threads(command.threads);
   require_writable(command.out);
   const Fitted fitted = Fitted::load(command.fit);
   const FitContext& context = fitted.context();

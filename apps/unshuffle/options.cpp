@@ -178,7 +178,12 @@ TablesAsProblem load(const TableOptions& options) {
   return loaded;
 }
 
+void require_threads(int threads) {
+  if (threads < 0) throw InvalidInput(fmt::format("--threads = {} must be at least 0", threads));
+}
+
 void use_threads(int threads) {
+  require_threads(threads);
   if (threads > 0) omp_set_num_threads(threads);
 }
 

@@ -57,6 +57,9 @@ void require_outputs(const std::vector<Output>& outputs);
 /// Reads the files; says on stderr what was left out, unless quiet.
 [[nodiscard]] TablesAsProblem load(const TableOptions& options);
 
+/// Throws InvalidInput for less than none.
+void require_threads(int threads);
+
 /// Limits the threads of everything that follows; 0: all.
 void use_threads(int threads);
 

@@ -222,7 +222,7 @@ Fitted fit(Problem given, const Model& model, const Estimator& estimator, const 
   const auto begin = Clock::now();
   validate(estimator);
   if (execution.threads < 0)
-    throw InvalidInput(fmt::format("{} = {} must be >= 0", option("threads"), execution.threads));
+    throw InvalidInput(fmt::format("{} = {} must be at least 0", option("threads"), execution.threads));
   const ThreadLimit limit(execution.threads);
   const auto problem = std::make_shared<const Problem>(completed(std::move(given)));
   const std::shared_ptr<const Model> bound = model.bound_to(*problem);

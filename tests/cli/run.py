@@ -459,7 +459,7 @@ class BadUsage(Case):
         self.refuse_fit("--epsilon", "nan", says="--epsilon = nan must be > 0")
         self.refuse_fit("--epsilon", "small", says="--epsilon = small must be a number > 0")
         self.refuse_fit("--epsilon-abs", "-2", says="--epsilon-abs = -2 must be > 0")
-        self.refuse_fit("--epsilon-abs", "1", "--epsilon", "1", says="excludes")
+        self.refuse_fit("--epsilon-abs", "1", "--epsilon", "1", says="exclude each other")
         self.refuse_fit("--epsilon-start", "1e-9", says="--epsilon-start = 1e-09 must be above")
 
     def test_numbers_out_of_range(self):
@@ -486,10 +486,10 @@ class BadUsage(Case):
             self.refuse_fit("--method", method, "--trace", "t.csv", says="--trace has a meaning with --method robot, ")
         self.refuse_fit("--method", "robot", "--bootstrap", "9", says="--bootstrap has a meaning with --method auto")
         self.refuse_fit("--method", "mixture", "--bootstrap", "1", says="--bootstrap = 1 must be 0 or at least 2")
-        self.refuse_fit("--unmatched", "0.1", says="--unmatched has a meaning with --robust only")
-        self.refuse_fit("--batch", "10", says="--batch has a meaning with --optimizer momentum or adam, or am --am-step gradient, only")
+        self.refuse_fit("--unmatched", "0.1", says="--unmatched has a meaning with --method robot-robust only")
+        self.refuse_fit("--batch", "10", says="--batch has a meaning with the optimizers momentum and adam only")
         self.refuse_fit("--rs-samples", "10", says="--rs-samples has a meaning with --method rs only")
-        self.refuse_fit("--optimizer", "lbfgs", "--method", "am", says="--optimizer has a meaning with the robot methods only")
+        self.refuse_fit("--optimizer", "lbfgs", "--method", "am", says="--optimizer has a meaning with --method robot, robot-robust, robot-unrolled only")
         self.refuse_fit("--method", "oracle", "--quiet", says="oracle needs known pairs")
         self.refuse_fit("--method", "robot", "--truth", "t.json", says="--truth has a meaning with --method oracle only")
         self.refuse_fit("--method", "oracle", "--truth", "t.json", "--known", "k.csv", says="give one of them")

@@ -268,7 +268,7 @@ struct Am {
   static void describe(Self& self, Visit&& visit) {
     visit(OptionText{"am_step", "Refit exactly after each matching, or one gradient step."}, self.matched_step);
     const bool stepwise = self.matched_step == MatchedStep::gradient || self.paper.paper;
-    StepOptions::describe(self.step, visit, stepwise, stepwise, "am_step gradient");
+    StepOptions::describe(self.step, visit, {stepwise, stepwise, "gradient steps", "gradient steps"});
     visit(OptionText{"gradient_tolerance", "Where gradient steps end, relative to the gradient's natural scale.",
                      positive},
           self.gradient_tolerance);

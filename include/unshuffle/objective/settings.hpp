@@ -52,7 +52,7 @@ struct Smoothing {
           self.epsilon);
     visit(OptionText{"epsilon_abs",
                      "The same in the unit of the cost, the squared response, instead of epsilon; 0: not used.",
-                     not_negative},
+                     positive},
           self.epsilon_abs);
   }
 };

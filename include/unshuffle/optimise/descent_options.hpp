@@ -26,12 +26,21 @@ struct StepOptions {
   double momentum = 0.9;
   Index batch = 0;
 
-  /// `stepwise` and `with_momentum` say whether they are read, `when` with what.
+  /// When they are read, and what to say when they are not.
+  struct Meaning {
+    bool stepwise, with_momentum;
+    const char* steps;
+    const char* momentum;
+  };
+
   template <class Self, class Visit>
-  static void describe(Self& self, Visit&& visit, bool stepwise, bool with_momentum, const char* when) {
-    visit(OptionText{"learning_rate", "Step of momentum and adam.", positive, stepwise, when}, self.learning_rate);
-    visit(OptionText{"momentum", "Of the momentum optimiser.", share_or_zero, with_momentum, when}, self.momentum);
-    visit(OptionText{"batch", "Rows per mini-batch of momentum and adam; 0: all.", not_negative, stepwise, when},
+  static void describe(Self& self, Visit&& visit, const Meaning& when) {
+    visit(OptionText{"learning_rate", "Step of momentum and adam.", positive, when.stepwise, when.steps},
+          self.learning_rate);
+    visit(OptionText{"momentum", "Of the momentum optimiser.", share_or_zero, when.with_momentum, when.momentum},
+          self.momentum);
+    visit(OptionText{"batch", "Rows per mini-batch of momentum and adam; 0: all.", not_negative, when.stepwise,
+                     when.steps},
           self.batch);
   }
 };
@@ -47,8 +56,9 @@ struct DescentOptions {
   static void describe(Self& self, Visit&& visit) {
     visit(OptionText{"optimizer", "How the robot methods minimise their objective."}, self.optimizer);
     const bool momentum = self.optimizer == Optimizer::momentum;
-    StepOptions::describe(self.step, visit, momentum || self.optimizer == Optimizer::adam, momentum,
-                          "the optimizer momentum (learning_rate and batch also with adam)");
+    StepOptions::describe(self.step, visit,
+                          {momentum || self.optimizer == Optimizer::adam, momentum, "the optimizers momentum and adam",
+                           "the optimizer momentum"});
     visit(OptionText{"gradient_tolerance",
                      "A descent ends when the gradient falls below this, relative to its natural scale.", positive},
           self.gradient_tolerance);
