@@ -1,5 +1,7 @@
 #include "likelihood/search.hpp"
 
+#include <fmt/format.h>
+
 #include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <atomic>
@@ -121,6 +123,13 @@ class Search {
       starts.insert(starts.end(), direct.begin(), direct.end());
     }
     refine(result, starts, on_all_rows);
+    if (result.optima.empty()) {
+      throw BadData(fmt::format(
+          "the likelihood is not a finite number anywhere that {} starts led to; check that the model gives finite "
+          "predictions for these rows, rescale columns of very large or very small values, or begin from coefficients "
+          "that are known to give some",
+          result.starts));
+    }
     if (blind() && !result.stopped) refine(result, along_flat_directions(result.optima.front().optimum), further);
     return result;
   }
@@ -224,9 +233,10 @@ class Search {
       }
       tried = end;
       if (result.stopped) break;
-      if (tried >= fewest_rounds * round_size && found.front().hits >= recurrences) break;
+      if (tried >= fewest_rounds * round_size && !found.empty() && found.front().hits >= recurrences) break;
     }
     result.starts = int(tried);
+    if (found.empty()) return found;
     const double best = found.front().optimum.nats;
     std::erase_if(found, [&](const FoundOptimum& one) { return !(one.optimum.nats < best + hopeless_gap); });
     if (found.size() > refined_limit) found.resize(refined_limit);
@@ -268,7 +278,9 @@ class Search {
     result.stopped = stop;
     for (std::size_t k = starts.size(); k-- > 0;) {
       result.evaluations += evaluations[k];
-      if (evaluations[k] == 0 || !reached[k].optimum.parameters.allFinite()) reached.erase(reached.begin() + long(k));
+      const Optimum& end = reached[k].optimum;
+      if (evaluations[k] == 0 || !end.parameters.allFinite() || !std::isfinite(end.nats))
+        reached.erase(reached.begin() + long(k));
     }
     return reached;
   }
