@@ -7,10 +7,12 @@
 #include "core/checkpoint.hpp"
 #include "core/random.hpp"
 #include "likelihood/search.hpp"
+#include "likelihood/wrong_links.hpp"
 #include "support/complaint.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/fitted/fitted.hpp"
 #include "unshuffle/model/linear.hpp"
+#include "unshuffle/model/spline.hpp"
 
 namespace unshuffle {
 namespace {
@@ -52,6 +54,56 @@ TEST(Search, says_so_where_no_start_leads_to_a_finite_likelihood) {
     EXPECT_NE(said.find("not a finite number"), std::string::npos) << said;
   }
   EXPECT_THROW((void)fit(problem, Nowhere{}, Entropic{}), BadData);
+}
+
+/// Rows of groups with features and responses of their own, a share of them moved within their group.
+CandidateLinks grouped(Index rows, Index groups, double wrong, std::uint64_t seed) {
+  RandomStream random(seed, 0);
+  CandidateLinks made;
+  made.rows.z.resize(rows, 2);
+  made.rows.y.resize(rows, 1);
+  for (Index i = 0; i < rows; ++i) {
+    const Index group = i % groups;
+    made.blocks.push_back(group);
+    made.rows.z.row(i) << double(group % 3) + random.normal(), double(group % 5) - random.normal();
+    made.rows.y(i, 0) = 2 * made.rows.z(i, 0) - made.rows.z(i, 1) + double(group % 2) + 0.3 * random.normal();
+  }
+  for (Index i = rows - 1; i >= groups; --i) {
+    if (random.uniform() >= wrong) continue;
+    const Index other = i % groups + groups * random.below(i / groups + 1);
+    made.rows.z.row(i).swap(made.rows.z.row(other));
+  }
+  return made;
+}
+
+TEST(SignificanceOfOrder, of_many_rows_in_groups_is_chance_as_often_as_it_says) {
+  int small = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    const CandidateLinks shuffled = grouped(1500, 10, 1, seed), ordered = grouped(1500, 10, 0.4, seed);
+    const auto bound = Linear{}.bound_to(completed({.y = shuffled.rows.y, .z = shuffled.rows.z}));
+    if (significance_of_order(*bound, shuffled) < 0.1) ++small;
+    EXPECT_LT(significance_of_order(*bound, ordered), 1e-4) << seed;
+  }
+  EXPECT_GE(small, 1);  // six expected
+  EXPECT_LE(small, 14);
+}
+
+TEST(SignificanceOfOrder, of_many_rows_does_not_depend_on_where_columns_lie_or_on_bends) {
+  for (const Index rows : {900, 1500}) {  // pairings are counted, and not
+    Problem problem = straight_rows(rows, 1);
+    problem.z.topRows(rows / 2) = problem.z.topRows(rows / 2).colwise().reverse().eval();
+    problem.z.array() += 1e6;  // an intercept and these columns are equal to five digits
+    CandidateLinks links;
+    links.rows.z = problem.z;
+    links.rows.y = problem.y;
+    EXPECT_LT(significance_of_order(*Linear{}.bound_to(completed(problem)), links), 1e-4) << rows;
+    const auto spline = Spline{5}.bound_to(completed(problem));
+    CandidateLinks bent = links;
+    bent.rows.z = spline->basis(Side::feature, problem.z);
+    EXPECT_LT(significance_of_order(*spline, bent), 1e-4) << rows;
+    links.rows.y = 2 * problem.z.col(0);  // no noise at all
+    EXPECT_LT(significance_of_order(*Linear{}.bound_to(completed(problem)), links), 1e-4) << rows;
+  }
 }
 
 }  // namespace
