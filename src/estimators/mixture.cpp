@@ -32,6 +32,7 @@ Links drawn_links(const Problem& problem, const Links& links, const Vector& prob
 Matrix bootstrap_covariance(const Input& input, int samples, const Links& links, const MixtureFit& fit,
                             MixtureOptions options) {
   if (!fit.rate_is_limited) options.largest_rate = 1;
+  options.least_noise_variance = fit.kept_above;
   return spread_of_refits(input.run, samples, [&](int k) {
     RandomStream random = bootstrap_stream(input.run.seed, k);
     const Links truth = drawn_links(input.problem, links, fit.link_probability, random);

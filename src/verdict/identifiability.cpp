@@ -348,7 +348,14 @@ Identifiability judge(const MixtureFit& fit, const CandidateLinks& links, const 
   const double linked = fit.link_probability.sum();
   const double chance = decided_gap + 2 * gained_by_chance(fit.parameters.size(), links.rows.size());
   const std::string share = fmt::format("about {:.0f} of {:.0f} rows are linked in the order given", linked, rows);
-  if (!(fit.gain > chance)) {
+  if (fit.tied > 0 && (fit.only_ties || !(fit.gain > chance))) {
+    made.verdict = Verdict::not_identifiable;
+    made.reason = fmt::format(
+        "{} of {:.0f} responses have the same value, and the likelihood takes only these rows to be linked rightly, "
+        "whatever their features are; it finds no other solution",
+        fit.tied, rows);
+    made.advice = needs_neither();
+  } else if (!(fit.gain > chance)) {
     made.verdict = Verdict::not_identifiable;
     made.reason = fmt::format("the row order explains the response no better than chance ({:.1f} nats)", fit.gain);
     made.advice = not_the_order();
@@ -358,6 +365,13 @@ Identifiability judge(const MixtureFit& fit, const CandidateLinks& links, const 
         "regression on all rows contradicts the {:.0f} of {:.0f} that are taken to be linked rightly (p = {:.1g}), so "
         "the model is too simple, or the noise is not normal",
         linked, rows, agreement);
+    made.advice = needs_neither();
+  } else if (fit.tied > 0) {
+    made.verdict = Verdict::weakly_identified;
+    made.reason = fmt::format(
+        "{}; {} responses have the same value, and with less noise than {:.3g}, which it was not allowed, the "
+        "likelihood takes only those rows to be linked rightly",
+        share, fit.tied, std::sqrt(fit.kept_above));
     made.advice = needs_neither();
   } else if (fit.rate_is_limited) {
     made.verdict = Verdict::weakly_identified;

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/checkpoint.hpp"
 #include "core/random.hpp"
 #include "likelihood/search.hpp"
 #include "likelihood/wrong_links.hpp"
 #include "support/complaint.hpp"
+#include "transport/compress.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/fitted/fitted.hpp"
 #include "unshuffle/model/linear.hpp"
@@ -24,6 +26,12 @@ Problem straight_rows(Index rows, std::uint64_t seed) {
   problem.z = Matrix::NullaryExpr(rows, 2, [&] { return random.normal(); });
   problem.y = Matrix::NullaryExpr(rows, 1, [&] { return 1 + 0.3 * random.normal(); });
   problem.y += 2 * problem.z.col(0) - problem.z.col(1);
+  return problem;
+}
+
+/// The same, whose rows are probably linked in the order given.
+Problem in_order(Problem problem) {
+  problem.order = RowOrder::probably_linked;
   return problem;
 }
 
@@ -103,6 +111,62 @@ TEST(SignificanceOfOrder, of_many_rows_does_not_depend_on_where_columns_lie_or_o
     EXPECT_LT(significance_of_order(*spline, bent), 1e-4) << rows;
     links.rows.y = 2 * problem.z.col(0);  // no noise at all
     EXPECT_LT(significance_of_order(*Linear{}.bound_to(completed(problem)), links), 1e-4) << rows;
+  }
+}
+
+/// Amounts below a limit are zero; some rows of the features are moved.
+Problem with_zeros(Index rows, double zeros, double wrong, std::uint64_t seed) {
+  Problem problem = straight_rows(rows, seed);
+  Vector sorted = problem.y.col(0);
+  std::sort(sorted.begin(), sorted.end());
+  problem.y = (problem.y.array() - sorted(Index(zeros * double(rows)))).max(0);
+  RandomStream random(seed, 1);
+  const std::vector<Index> places = sample_rows(rows, Index(wrong * double(rows)), random);
+  for (std::size_t k = places.size(); k > 1; --k)
+    problem.z.row(places[k - 1]).swap(problem.z.row(places[std::size_t(random.below(Index(k)))]));
+  return problem;
+}
+
+TEST(Ties, do_not_make_the_mixture_believe_in_them_alone) {
+  for (const double zeros : {0.5, 0.6, 0.8}) {
+    for (std::uint64_t seed = 0; seed < 4; ++seed) {
+      const Problem problem = in_order(with_zeros(600, zeros, 0.3, seed));
+      const Result mixture = fit(problem, Linear{}, Mixture{}).result();
+      EXPECT_NE(mixture.identifiable.verdict, Verdict::identified) << mixture.identifiable.reason;
+      EXPECT_GT(mixture.noise_sd, 0.01) << zeros << " " << seed;
+      EXPECT_NE(mixture.identifiable.reason, "");
+      // Regression on rows that were not moved is the same line through zeros and all.
+      const Result chosen = fit(problem, Linear{}, Auto{}).result();
+      const Result right = fit(with_zeros(600, zeros, 0, seed), Linear{}, Ls{}).result();
+      EXPECT_LT((chosen.parameters - right.parameters).norm(), 0.3 * right.parameters.norm()) << zeros << " " << seed;
+    }
+  }
+}
+
+TEST(Ties, of_most_responses_are_named_where_nothing_else_is_to_be_had) {
+  const Result found = fit(in_order(with_zeros(2000, 0.6, 0.3, 1)), Linear{}, Mixture{}).result();
+  EXPECT_NE(found.identifiable.reason.find("have the same value"), std::string::npos) << found.identifiable.reason;
+}
+
+TEST(Ties, of_rounded_responses_change_nothing) {
+  Problem problem = straight_rows(600, 3);
+  problem.y = (10 * problem.y.array()).round() / 10;
+  problem.z.topRows(150) = problem.z.topRows(150).colwise().reverse().eval();
+  const Result found = fit(in_order(problem), Linear{}, Mixture{}).result();
+  EXPECT_EQ(found.identifiable.verdict, Verdict::identified) << found.identifiable.reason;
+  EXPECT_NEAR(found.noise_sd, 0.3, 0.05);
+}
+
+TEST(CompressedMeasure, keeps_points_together_that_no_width_can_part) {
+  const Vector equal = Vector::Constant(50, 0.25);
+  for (const double widest : {-std::numeric_limits<double>::infinity(), -1.0, 0.0, std::nan("")}) {
+    transport::CompressionRule rule;
+    rule.box_width = rule.cell_width = 1;
+    rule.narrow_at = {0.25};
+    rule.box_factor = rule.cell_factor = {widest};
+    const transport::CompressedMeasure measure(equal, Vector(), rule);
+    EXPECT_EQ(measure.nodes().size(), 1);
+    EXPECT_DOUBLE_EQ(measure.nodes().weight.sum(), 1);
   }
 }
 
