@@ -10,6 +10,7 @@
 #include "likelihood/search.hpp"
 #include "likelihood/wrong_links.hpp"
 #include "support/complaint.hpp"
+#include "tables/equal_weights.hpp"
 #include "transport/compress.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/fitted/fitted.hpp"
@@ -168,6 +169,27 @@ TEST(CompressedMeasure, keeps_points_together_that_no_width_can_part) {
     EXPECT_EQ(measure.nodes().size(), 1);
     EXPECT_DOUBLE_EQ(measure.nodes().weight.sum(), 1);
   }
+}
+
+TEST(EqualWeights, are_those_that_differ_by_rounding_only) {
+  const Vector thirds = Vector::Constant(7, 1.0 / 3);
+  EXPECT_TRUE(equal_weights(Vector()));
+  EXPECT_TRUE(equal_weights(thirds));
+  Vector rounded = thirds;
+  rounded(3) = 0.3333333333;  // as written with ten digits
+  EXPECT_TRUE(equal_weights(rounded));
+  rounded(3) = 0.33333;
+  EXPECT_FALSE(equal_weights(rounded));
+  rounded(3) = 0;
+  EXPECT_FALSE(equal_weights(rounded));
+}
+
+TEST(EqualWeights, that_differ_by_rounding_give_the_answer_of_equal_ones) {
+  Problem problem = in_order(straight_rows(200, 2));
+  const Vector equal = fit(problem, Linear{}, Mixture{}).parameters();
+  problem.response_weights = Vector::Ones(200);
+  problem.response_weights(5) += 1e-12;
+  EXPECT_EQ(fit(problem, Linear{}, Mixture{}).parameters(), equal);
 }
 
 }  // namespace
