@@ -46,7 +46,7 @@ class Descent {
         tick_(tick),
         evaluator_(task.problem, task.bound, task.evaluator),
         optimizer_(chosen_optimizer(task.options.optimizer, evaluator_.backend(), start)),
-        random_(task.seed, (1ULL << 42U) + std::uint64_t(index)) {
+        random_(task.seed, Stream::batches, std::uint64_t(index)) {
     coordinates_ = coordinates_for(start, task.problem, task.bound, task.options.start_confidence);
     if (first_order(optimizer_)) {  // learning rates are meant for w itself
       coordinates_.transform.setIdentity();

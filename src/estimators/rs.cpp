@@ -22,8 +22,6 @@ namespace unshuffle {
 
 namespace {
 
-constexpr std::uint64_t first_stream = 1ULL << 45U;
-
 // Hypotheses are dealt in rounds of a fixed number of streams, and compared between rounds only: which of them are
 // given up early depends on the best so far, and must not depend on threads.
 constexpr int streams = 16;
@@ -59,7 +57,7 @@ class InOrder {
     const Vector zero = Vector::Zero(input.bound.parameters());
     design_ = linked_jacobian(input.bound, linked, zero);
     y_ = linked.y.reshaped();
-    RandomStream random(input.run.seed, first_stream - 1);
+    RandomStream random(input.run.seed, Stream::consensus_probe);
     probe_ = sample_rows(links_.size(), std::min(probe_rows, links_.size()), random);
   }
 
@@ -255,7 +253,7 @@ class Apart {
 template <class Scene>
 Hypothesis search(const Scene& scene, Index samples, const Run& run, bool& stopped) {
   std::vector<RandomStream> random;
-  for (int k = 0; k < streams; ++k) random.emplace_back(run.seed, first_stream + std::uint64_t(k));
+  for (int k = 0; k < streams; ++k) random.emplace_back(run.seed, Stream::consensus, std::uint64_t(k));
   Hypothesis best;
   for (Index done = 0; done < samples && !stopped; done += streams * per_stream) {
     std::vector<Hypothesis> found(streams);

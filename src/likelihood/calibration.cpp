@@ -21,7 +21,6 @@ namespace {
 
 constexpr int samples = 48;
 constexpr int rounds = 2;
-constexpr std::uint64_t calibration_streams = 1ULL << 49U;
 
 Index quantile_count(Index rows) { return std::min<Index>(1000, rows); }
 
@@ -45,7 +44,7 @@ Drawn drawn_samples(const Problem& problem, const Model& bound, const Likelihood
   if (with_quantiles) made.quantiles.resize(quantile_count(problem.responses()), samples);
   in_parallel(samples, [&](std::size_t k) {
     // The same numbers in every round, so that rounds differ by θ only.
-    RandomStream random(seed, calibration_streams + k);
+    RandomStream random(seed, Stream::calibration, k);
     const Links links = random_links(problem, random);
     const Problem drawn = drawn_from(problem, bound, at.parameters, std::sqrt(at.epsilon / 2), links, random);
     made.gradients.col(Index(k)) = LinkLikelihood(drawn, bound, options).at(at.theta(), false).gradient;

@@ -193,7 +193,7 @@ MixtureFit most_likely_mixture(const Model& bound, const CandidateLinks& links, 
     for (const double factor : {1.5, 3.0}) starts.push_back(stretched(bound, links.rows, linked.parameters, factor));
   }
   if (bound.parameters() <= few_parameters) {
-    starts.push_back(ransac(bound, links.rows, RandomStream(options.seed, 0)).parameters);
+    starts.push_back(ransac(bound, links.rows, RandomStream(options.seed, Stream::start)).parameters);
   }
   // A few steps tell the starts apart; only the best is taken to the end.
   MixtureOptions brief = options;

@@ -47,9 +47,6 @@ constexpr Stretch on_sample{0, 60}, on_all_rows{60, 90}, further{90, 100};
 
 constexpr const char* moments_kind = "moments";
 
-constexpr std::uint64_t sample_stream = 1ULL << 45U;
-constexpr std::uint64_t alternation_stream = 1ULL << 46U;
-
 double variance_of(const Matrix& y) { return (y.rowwise() - y.colwise().mean()).squaredNorm() / double(y.size()); }
 
 LikelihoodOptions loose(const SearchOptions& options, double accuracy) {
@@ -208,7 +205,7 @@ class Search {
     const std::vector<Start> from = make_starts(problem_, bound_, random, run_.seed);
     std::vector<Vector> reached(from.size());
     in_parallel(from.size(), [&](std::size_t k) {
-      RandomStream stream(run_.seed, alternation_stream + k);
+      RandomStream stream(run_.seed, Stream::sorted_alternation, k);
       const Problem sample = draw_batch(problem_, 1000, stream);
       reached[k] = sorted_alternation(sample, bound_, from[k].parameters).parameters;
     });
@@ -217,7 +214,7 @@ class Search {
 
   /// Starts refined on a sample, distinct, best first, without the hopeless ones.
   std::vector<FoundOptimum> promising(const std::vector<FoundOptimum>& starts, SearchResult& result) {
-    RandomStream stream(run_.seed, sample_stream);
+    RandomStream stream(run_.seed, Stream::search_sample);
     const Problem sample = draw_batch(problem_, sample_size, stream);
     std::vector<FoundOptimum> found;
     const std::size_t limit =

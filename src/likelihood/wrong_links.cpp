@@ -31,7 +31,6 @@ namespace unshuffle {
 namespace {
 
 constexpr double correlation = 0.7;  // ρ; regions for 0.5 to 0.9 give much the same rate
-constexpr std::uint64_t partner_stream = 1ULL << 53U, pairing_streams = 1ULL << 54U;
 
 /// The links that are not known, block by block.
 std::vector<std::vector<Index>> open_links_by_block(const CandidateLinks& links) {
@@ -84,7 +83,7 @@ std::vector<double> at_random(const CandidateLinks& links, const Vector& s, cons
   const Index rounds = std::clamp<Index>(200'000 / open, 2, 100);
   std::vector<double> drawn;
   drawn.reserve(std::size_t(rounds * open));
-  RandomStream random(seed, partner_stream);
+  RandomStream random(seed, Stream::partners_at_random);
   for (const std::vector<Index>& members : open_links_by_block(links)) {
     std::vector<Index> partners = members;
     for (Index round = 0; round < rounds; ++round) {
@@ -314,7 +313,7 @@ double share_of_pairings_as_good(const CandidateLinks& links, const Matrix& slop
   const double in_order = (1 - 1e-12) * explained(blocks);
   std::vector<int> as_good(pieces, 0);
   in_parallel(pieces, [&](std::size_t piece) {
-    RandomStream random(0, pairing_streams + piece);
+    RandomStream random(0, Stream::pairings_at_random, piece);
     std::vector<std::vector<Index>> partners = blocks;
     for (std::size_t k = 0; k < pairings_of_a_piece; ++k) {
       for (std::vector<Index>& members : partners) shuffle(members, random);

@@ -107,7 +107,7 @@ struct Matcher {
       for (Index i = 0; i < n; ++i) plan(i, j) = plan_share(rows[std::size_t(i)], columns[std::size_t(j)]);
     }
     const Square square = with_nobody(plan, partner);
-    const RandomStream random(0, std::uint64_t(rows.front()));
+    const RandomStream random(0, Stream::link_posterior, std::uint64_t(rows.front()));
     return link_posterior(square.plan, square.partner, random).head(n).cwiseProduct(has_partner(partner));
   }
 

@@ -9,7 +9,7 @@ namespace unshuffle {
 PredictiveDistance::PredictiveDistance(const Problem& problem, const Model& bound) : bound_(bound) {
   constexpr Index most_rows = 1000;
   const Index rows = std::min(most_rows, std::max(problem.responses(), problem.features()));
-  RandomStream random(0, 1ULL << 44U);
+  RandomStream random(0, Stream::predictive_distance);
   std::vector<Index> responses;
   std::vector<Index> features;
   for (Index k = 0; k < rows; ++k) {

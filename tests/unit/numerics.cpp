@@ -192,5 +192,32 @@ TEST(EqualWeights, that_differ_by_rounding_give_the_answer_of_equal_ones) {
   EXPECT_EQ(fit(problem, Linear{}, Mixture{}).parameters(), equal);
 }
 
+TEST(Stream, uses_of_one_fit_do_not_meet) {
+  // In the order of their numbers, each with a method that uses it; those of other methods may have the same numbers.
+  const std::vector<Stream> likelihood{Stream::start,
+                                       Stream::pairing_at_random,
+                                       Stream::least_squares,
+                                       Stream::moment_equations,
+                                       Stream::predictive_distance,
+                                       Stream::search_sample,
+                                       Stream::sorted_alternation,
+                                       Stream::kernel_centres,
+                                       Stream::bootstrap,
+                                       Stream::calibration,
+                                       Stream::joint_moments,
+                                       Stream::single_response,
+                                       Stream::alignment_sample,
+                                       Stream::partners_at_random,
+                                       Stream::pairings_at_random};
+  const std::vector<Stream> descents{Stream::start,         Stream::pairing_at_random,   Stream::least_squares,
+                                     Stream::batches,       Stream::alternation_batches, Stream::swap_chain,
+                                     Stream::joint_moments, Stream::single_response,     Stream::alignment_sample};
+  constexpr std::uint64_t room = 1ULL << 40U;  // starts, rows or samples that a use may number
+  for (const std::vector<Stream>& uses : {likelihood, descents})
+    for (std::size_t k = 1; k < uses.size(); ++k)
+      EXPECT_GE(std::uint64_t(uses[k]), std::uint64_t(uses[k - 1]) + room) << k;
+  EXPECT_EQ(RandomStream(3, Stream::bootstrap, 2).bits(), RandomStream(3, (1ULL << 48U) + 2).bits());
+}
+
 }  // namespace
 }  // namespace unshuffle
