@@ -7,6 +7,7 @@
 #include <map>
 #include <numbers>
 
+#include "core/special.hpp"
 #include "likelihood/response_law.hpp"
 #include "objective/backend.hpp"
 #include "starts/starts.hpp"
@@ -58,7 +59,7 @@ double polylogarithm(double rho) {
   }
   static const std::array<double, 20> zeta = [] {  // slow to have
     std::array<double, 20> made{};
-    for (std::size_t k = 0; k < made.size(); ++k) made[k] = std::riemann_zeta(1.5 - double(k));
+    for (std::size_t k = 0; k < made.size(); ++k) made[k] = unshuffle::zeta(1.5 - double(k));
     return made;
   }();
   double power = 1;  // (-x)ᵏ/k!

@@ -4,14 +4,13 @@
 #include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <numeric>
 
 #include "core/balanced_inverse.hpp"
-#include "core/chi_squared.hpp"
 #include "core/gram.hpp"
 #include "core/in_parallel.hpp"
 #include "core/random.hpp"
+#include "core/special.hpp"
 
 namespace unshuffle {
 
@@ -57,7 +56,7 @@ LinkedRows averaged(const CandidateLinks& links, double share) {
   return made;
 }
 
-/// Each row's normal score; equal values have equal ones. Φ⁻¹ to three digits (Winitzki 2008).
+/// Each row's normal score; equal values have equal ones.
 Vector normal_scores(const Vector& values) {
   const Index n = values.size();
   std::vector<Index> order(static_cast<std::size_t>(n));
@@ -66,10 +65,7 @@ Vector normal_scores(const Vector& values) {
   Vector scores(n);
   for (Index begin = 0, end = 0; begin < n; begin = end) {
     while (end < n && values(order[std::size_t(end)]) == values(order[std::size_t(begin)])) ++end;
-    const double x = double(begin + end) / double(n) - 1;  // in (-1, 1)
-    constexpr double shape = 0.147;
-    const double tail = std::log1p(-x * x), half = 2 / (std::numbers::pi * shape) + 0.5 * tail;
-    const double score = std::copysign(std::sqrt(2 * (std::sqrt(half * half - tail / shape) - half)), x);
+    const double score = normal_score(0.5 * double(begin + end) / double(n));
     for (Index k = begin; k < end; ++k) scores(order[std::size_t(k)]) = score;
   }
   return scores;

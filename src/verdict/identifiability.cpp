@@ -9,9 +9,9 @@
 #include <array>
 #include <cmath>
 
-#include "core/chi_squared.hpp"
 #include "core/gram.hpp"
 #include "core/normal.hpp"
+#include "core/special.hpp"
 #include "starts/distance.hpp"
 #include "unshuffle/core/wording.hpp"
 #include "verdict/collinear.hpp"

@@ -6,7 +6,9 @@
 #include <limits>
 
 #include "core/checkpoint.hpp"
+#include "core/normal.hpp"
 #include "core/random.hpp"
+#include "core/special.hpp"
 #include "likelihood/search.hpp"
 #include "likelihood/wrong_links.hpp"
 #include "support/complaint.hpp"
@@ -217,6 +219,21 @@ TEST(Stream, uses_of_one_fit_do_not_meet) {
     for (std::size_t k = 1; k < uses.size(); ++k)
       EXPECT_GE(std::uint64_t(uses[k]), std::uint64_t(uses[k - 1]) + room) << k;
   EXPECT_EQ(RandomStream(3, Stream::bootstrap, 2).bits(), RandomStream(3, (1ULL << 48U) + 2).bits());
+}
+
+TEST(SpecialFunctions, are_those_of_tables) {
+  EXPECT_NEAR(chi_squared_tail(3.841458820694124, 1), 0.05, 1e-15);
+  EXPECT_NEAR(chi_squared_tail(200, 2) / std::exp(-100), 1, 1e-12);
+  EXPECT_EQ(chi_squared_tail(0, 3), 1);
+  EXPECT_EQ(chi_squared_tail(HUGE_VAL, 3), 0);
+  EXPECT_EQ(chi_squared_tail(1e6, 3), 0);  // too small for a double
+  EXPECT_TRUE(std::isnan(chi_squared_tail(std::nan(""), 3)));
+  EXPECT_NEAR(chi_squared_quantile(0.95, 10), 18.307038053275146, 1e-11);
+  EXPECT_NEAR(normal_score(0.975), normal_quantile, 1e-14);
+  EXPECT_NEAR(normal_score(1e-12), -7.034483825301131, 1e-10);
+  EXPECT_EQ(normal_score(0.5), 0);
+  EXPECT_NEAR(zeta(1.5), 2.612375348685488, 1e-14);
+  EXPECT_NEAR(zeta(-0.5), -0.2078862249773546, 1e-15);
 }
 
 }  // namespace
