@@ -7,6 +7,7 @@
 
 #include "core/random.hpp"
 #include "core/special.hpp"
+#include "core/squares.hpp"
 #include "objective/batch.hpp"
 
 namespace unshuffle {
@@ -154,7 +155,7 @@ Coordinates coordinates_for(const Start& start, const Problem& problem, const Mo
     return made;
   }
   made.transform = natural_steps(problem, bound, start.parameters).asDiagonal();
-  made.unit = (problem.y.rowwise() - problem.y.colwise().mean()).squaredNorm();
+  made.unit = squares_about_mean(problem.y);
   if (!(made.unit > 0)) made.unit = 1;
   return made;
 }

@@ -14,6 +14,7 @@
 
 #include "core/in_parallel.hpp"
 #include "core/random.hpp"
+#include "core/squares.hpp"
 #include "estimators/unlinked.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/wording.hpp"
@@ -65,7 +66,7 @@ class InOrder {
 
   [[nodiscard]] Hypothesis draw(RandomStream& random, Index best) const {
     const Index p = design_.cols();
-    const std::vector<Index> chosen = sample_rows(rows(), (p + outputs_ - 1) / outputs_, random);
+    const std::vector<Index> chosen = sample_rows(rows(), rows_that_determine(p, outputs_), random);
     Matrix design(Index(chosen.size()) * outputs_, p);
     Vector y(design.rows());
     Index at = 0;
@@ -300,9 +301,7 @@ Estimate consensus(const Rs& options, const Input& input, const UnlinkedRows& ro
   return estimate;
 }
 
-double spread_of(const Matrix& y) {
-  return std::sqrt((y.rowwise() - y.colwise().mean()).squaredNorm() / double(y.rows()));
-}
+double spread_of(const Matrix& y) { return std::sqrt(squares_about_mean(y) / double(y.rows())); }
 
 }  // namespace
 

@@ -4,13 +4,14 @@
 
 #include <Eigen/Eigenvalues>
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
 #include "core/in_parallel.hpp"
 #include "core/share_work.hpp"
+#include "core/shared_progress.hpp"
+#include "core/squares.hpp"
 #include "objective/backend.hpp"
 #include "objective/batch.hpp"
 #include "starts/distance.hpp"
@@ -47,7 +48,7 @@ constexpr Stretch on_sample{0, 60}, on_all_rows{60, 90}, further{90, 100};
 
 constexpr const char* moments_kind = "moments";
 
-double variance_of(const Matrix& y) { return (y.rowwise() - y.colwise().mean()).squaredNorm() / double(y.size()); }
+double variance_of(const Matrix& y) { return squares_about_mean(y) / double(y.size()); }
 
 LikelihoodOptions loose(const SearchOptions& options, double accuracy) {
   LikelihoodOptions made;
@@ -245,18 +246,11 @@ class Search {
                                     SearchResult& result) const {
     std::vector<FoundOptimum> reached = starts;
     std::vector<int> evaluations(starts.size(), 0);
-    std::atomic<bool> stop{result.stopped};
-    std::atomic<int> done{0};
-    const auto keep_going = [&] {
-      const double share = std::min(1.0, double(++done) / double(starts.size()) / iterations);
-      if (run_.progress && omp_get_thread_num() == 0 &&
-          !run_.progress(stretch.begin + share * (stretch.end - stretch.begin), further.end)) {
-        stop = true;
-      }
-      return !stop;
-    };
+    SharedProgress progress(run_.progress, double(starts.size()) * iterations,
+                            {stretch.begin, stretch.end, further.end}, result.stopped);
+    const auto keep_going = [&] { return progress.advance(1); };
     share_work(run_, starts.size(), [&](std::size_t k) {
-      if (stop && k > 0) return;  // without a single evaluation, it is as good as nothing
+      if (progress.stopped() && k > 0) return;  // without a single evaluation, it is as good as nothing
       const Optimum& from = starts[k].optimum;
       WorkKey key("refined");
       key.add(from.parameters).add(from.epsilon).add(double(problem.responses())).add(accuracy.evaluator.accuracy);
@@ -268,11 +262,11 @@ class Search {
         return std::pair(std::move(end), likelihood.evaluations());
       };
       const auto pack = [&](const std::pair<Optimum, int>& end) {
-        return stop ? std::nullopt : std::optional(packed(end.first, end.second));
+        return progress.stopped() ? std::nullopt : std::optional(packed(end.first, end.second));
       };
       std::tie(reached[k].optimum, evaluations[k]) = finished_or(run_, key, refine_one, pack, unpacked);
     });
-    result.stopped = stop;
+    result.stopped = progress.stopped();
     for (std::size_t k = starts.size(); k-- > 0;) {
       result.evaluations += evaluations[k];
       const Optimum& end = reached[k].optimum;

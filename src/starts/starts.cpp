@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "core/random.hpp"
+#include "core/squares.hpp"
 #include "objective/batch.hpp"
 #include "starts/alignment.hpp"
 #include "starts/joint_moments.hpp"
@@ -38,7 +39,7 @@ LinkedRows paired_at_random(const Problem& problem, const Model& bound, Index co
 }
 
 double spread_of(const Matrix& y) {
-  const double spread = (y.rowwise() - y.colwise().mean()).norm() / std::sqrt(double(y.size()));
+  const double spread = std::sqrt(squares_about_mean(y)) / std::sqrt(double(y.size()));
   return spread > 0 ? spread : 1.0;
 }
 

@@ -12,6 +12,7 @@
 #include "core/gram.hpp"
 #include "core/normal.hpp"
 #include "core/special.hpp"
+#include "core/squares.hpp"
 #include "starts/distance.hpp"
 #include "unshuffle/core/wording.hpp"
 #include "verdict/collinear.hpp"
@@ -202,7 +203,7 @@ Identifiability judge(const SearchResult& found, const std::vector<Symmetry>& sy
   Identifiability made;
   const Optimum& best = found.optima.front().optimum;
   const PredictiveDistance distance(problem, bound);
-  const double spread = (problem.y.rowwise() - problem.y.colwise().mean()).norm() / std::sqrt(double(problem.y.rows()));
+  const double spread = std::sqrt(squares_about_mean(problem.y)) / std::sqrt(double(problem.y.rows()));
   const double matters = std::min(competing, noticeable * std::sqrt(best.epsilon / 2) / spread);
   double gap = INFINITY;       // to the next solution that is another answer
   double near_gap = INFINITY;  // to the next that is noticeably different
@@ -317,7 +318,7 @@ namespace {
 
 /// Root mean square standard error of predictions for linked rows, in standard deviations of y.
 double prediction_error(const LinkedRows& rows, const Model& bound, const Vector& w, const Matrix& covariance) {
-  const double spread = (rows.y.rowwise() - rows.y.colwise().mean()).norm();
+  const double spread = std::sqrt(squares_about_mean(rows.y));
   const Matrix jacobian = linked_jacobian(bound, rows, w);
   return std::sqrt((jacobian * covariance).cwiseProduct(jacobian).sum()) / spread;
 }
