@@ -19,10 +19,51 @@ constexpr std::uint64_t mixed(std::uint64_t value) {
   return value ^ (value >> 31U);
 }
 
+/// Where the streams of each use of random numbers begin. Uses that one fit may have are apart, with room for as many
+/// streams as they number; those at equal numbers never meet, because they belong to methods of which a fit runs one,
+/// or because the seed is another (where it says "seed 0", the answer must not depend on the user's). A new use takes
+/// the next free power of two, and its name here.
+enum class Stream : std::uint64_t {
+  // Random starts and consensus of rows in order, by number of the start.
+  start = 0,
+  link_posterior = 0,    ///< By first row of the block; seed 0. After the fit; with seed 0 it sees the starts' numbers.
+  training_epoch = 0,    ///< By epoch.
+  simulated_choice = 1,  ///< Cytometry's samples: which events,
+  simulated_order = 2,   ///< in which order,
+  simulated_gates = 3,
+  simulated_population = 4,
+
+  pairing_at_random = 1ULL << 40U,      ///< What changes of coefficients amount to, on rows paired at random; seed 0.
+  least_squares = 1ULL << 41U,          ///< Starts of least squares for models that are not linear, by trial.
+  batches = 1ULL << 42U,                ///< Of a descent on batches, by start.
+  moment_equations = 1ULL << 43U,       ///< Where they are solved from, by trial; entropic.
+  alternation_batches = 1ULL << 43U,    ///< By start; am.
+  predictive_distance = 1ULL << 44U,    ///< Rows that solutions are compared on; seed 0.
+  swap_chain = 1ULL << 44U,             ///< By 4096 times the start plus the chain; em.
+  consensus_probe = (1ULL << 45U) - 1,  ///< Rows that a hypothesis is tried on first; rs.
+  consensus = 1ULL << 45U,              ///< Hypotheses, by thread of work; rs.
+  search_sample = 1ULL << 45U,          ///< Rows that starts are tried on; entropic.
+  sorted_alternation = 1ULL << 46U,     ///< Rows of each, by number; entropic.
+  slices = 1ULL << 46U,                 ///< Directions to project on, by block; sliced-gw.
+  kernel_centres = 1ULL << 47U,         ///< Rows that a density is estimated from.
+  bootstrap = 1ULL << 48U,              ///< By sample.
+  calibration = 1ULL << 49U,            ///< Samples of the fitted model, by number.
+  joint_moments = 1ULL << 50U,
+  single_response = 1ULL << 51U,  ///< By nine times the response plus 0 (rows) or 1 + trial.
+  alignment_sample = 1ULL << 52U,
+  partners_at_random = 1ULL << 53U,  ///< Rows paired at random, which the rate of wrong links is measured against.
+  pairings_at_random = 1ULL << 54U,  ///< Orders that the one given is compared with, by piece of work; seed 0.
+
+  hidden_weights = 0x6d6f74696f6e,  ///< Of a motion model before it is trained.
+};
+
 class RandomStream {
  public:
   RandomStream(std::uint64_t seed, std::uint64_t stream)
       : key_(mixed(mixed(seed) ^ (stream * 0xda942042e4dd58b5ULL))) {}
+  /// The `number`-th stream of that use.
+  RandomStream(std::uint64_t seed, Stream use, std::uint64_t number = 0)
+      : RandomStream(seed, static_cast<std::uint64_t>(use) + number) {}
 
   std::uint64_t bits() { return mixed(key_ ^ mixed(counter_++)); }
 

@@ -23,12 +23,6 @@ namespace {
 constexpr Index paper_rows = 1400;
 constexpr Index paper_features = 20;
 
-// Streams of the seed, so that more features or gates do not change which events are chosen.
-constexpr std::uint64_t choice_stream = 1;
-constexpr std::uint64_t shuffle_stream = 2;
-constexpr std::uint64_t gate_stream = 3;
-constexpr std::uint64_t population_stream = 4;
-
 struct LinkedEvents {
   Vector y;
   Matrix z;
@@ -119,7 +113,7 @@ void sort_by_gates(Problem& problem, const ShuffleOptions& options) {
   if (options.gates == 0) return;
   problem.response_groups = equal_mass_gates(problem.y.col(0), options.gates);
   problem.feature_groups = problem.response_groups;
-  RandomStream random(options.seed, gate_stream);
+  RandomStream random(options.seed, Stream::simulated_gates);
   const auto wrong = std::lround(options.gate_error * static_cast<double>(problem.responses()));
   const std::vector<Index> rows = sample_rows(problem.responses(), static_cast<Index>(wrong), random);
   // Each takes the label of the next, and the last that of the first.
@@ -131,7 +125,7 @@ void sort_by_gates(Problem& problem, const ShuffleOptions& options) {
 
 void shuffle_features(ShuffledSample& sample, std::uint64_t seed) {
   Problem& problem = sample.problem;
-  RandomStream random(seed, shuffle_stream);
+  RandomStream random(seed, Stream::simulated_order);
   sample.permutation.resize(static_cast<std::size_t>(problem.responses()));
   std::iota(sample.permutation.begin(), sample.permutation.end(), Index{0});
   shuffle(sample.permutation, random);
@@ -233,7 +227,7 @@ ShuffledEvents draw_events(const ShuffleOptions& chosen) {
   validate(options);
   constexpr Index populations = 4;
   constexpr Index factors = 3;
-  RandomStream random(options.seed, population_stream);
+  RandomStream random(options.seed, Stream::simulated_population);
   const auto normal = [&](Index rows, Index columns) {
     return Matrix(Matrix::NullaryExpr(rows, columns, [&] { return random.normal(); }));
   };
@@ -277,7 +271,7 @@ ShuffledEvents shuffle_events(const Table& table, const std::string& response, c
   validate(options);
   require(options.rows <= table.rows, "n", static_cast<double>(options.rows),
           fmt::format("at most the {} events of {}", table.rows, table.source));
-  RandomStream random(options.seed, choice_stream);
+  RandomStream random(options.seed, Stream::simulated_choice);
   std::vector<Index> rows = sample_rows(table.rows, options.rows, random);
   shuffle(rows, random);  // The last of them are for testing.
   events.y = rows_of(table.matrix({response}), rows).col(0);

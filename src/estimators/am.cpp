@@ -26,7 +26,7 @@ class Alternation {
         w_(at.start.parameters),
         index_(at.index),
         tick_(at.tick),
-        random_(input.run.seed, (1ULL << 43U) + std::uint64_t(at.index)) {
+        random_(input.run.seed, Stream::alternation_batches, std::uint64_t(at.index)) {
     result_.candidate.start = at.start.kind;
     result_.candidate.message = "all steps taken before the matching settled";
   }

@@ -6,24 +6,13 @@
 #include <optional>
 
 #include "core/random.hpp"
+#include "core/special.hpp"
+#include "core/squares.hpp"
 #include "objective/batch.hpp"
 
 namespace unshuffle {
 
 namespace {
-
-/// Upper quantile of χ² with p degrees of freedom (Wilson & Hilferty 1931), within 1 % for p ≥ 1 at usual levels.
-double chi_squared_quantile(double p, double confidence) {
-  // Normal quantile by bisection of erfc: exact enough and without a table.
-  double low = -10;
-  double high = 10;
-  for (int step = 0; step < 80; ++step) {
-    const double middle = 0.5 * (low + high);
-    (0.5 * std::erfc(-middle / std::sqrt(2.0)) < confidence ? low : high) = middle;
-  }
-  const double a = 2 / (9 * p);
-  return p * std::pow(std::max(0.0, 1 - a + low * std::sqrt(a)), 3);
-}
 
 bool first_order(Optimizer optimizer) { return optimizer == Optimizer::momentum || optimizer == Optimizer::adam; }
 
@@ -46,7 +35,7 @@ class Descent {
         tick_(tick),
         evaluator_(task.problem, task.bound, task.evaluator),
         optimizer_(chosen_optimizer(task.options.optimizer, evaluator_.backend(), start)),
-        random_(task.seed, (1ULL << 42U) + std::uint64_t(index)) {
+        random_(task.seed, Stream::batches, std::uint64_t(index)) {
     coordinates_ = coordinates_for(start, task.problem, task.bound, task.options.start_confidence);
     if (first_order(optimizer_)) {  // learning rates are meant for w itself
       coordinates_.transform.setIdentity();
@@ -161,12 +150,12 @@ Coordinates coordinates_for(const Start& start, const Problem& problem, const Mo
   const auto rows = static_cast<double>(problem.responses());
   if (start.covariance.size() > 0 && start_confidence > 0) {
     made.transform = start.covariance.llt().matrixL();
-    made.radius = std::sqrt(chi_squared_quantile(double(bound.parameters()), start_confidence));
+    made.radius = std::sqrt(chi_squared_quantile(start_confidence, double(bound.parameters())));
     made.unit = rows * start.noise_sd * start.noise_sd;
     return made;
   }
   made.transform = natural_steps(problem, bound, start.parameters).asDiagonal();
-  made.unit = (problem.y.rowwise() - problem.y.colwise().mean()).squaredNorm();
+  made.unit = squares_about_mean(problem.y);
   if (!(made.unit > 0)) made.unit = 1;
   return made;
 }

@@ -1,15 +1,13 @@
 // Several starts, each taken to its end on its own, and the best of them.
 #pragma once
 
-#include <omp.h>
-
 #include <algorithm>
-#include <atomic>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/share_work.hpp"
+#include "core/shared_progress.hpp"
 #include "estimators/descent.hpp"
 #include "estimators/estimate.hpp"
 
@@ -42,21 +40,15 @@ std::vector<Descended> for_each_start(const EachStart& each, const Run& run, con
   const std::size_t count = each.starts.size();
   const double total = each.ticks_each * double(count);
   std::vector<Descended> results(count);
-  std::atomic<bool> stop{false};
-  std::atomic<double> done{0};
-  const auto advance = [&](double ticks) {
-    const double now = done.fetch_add(ticks) + ticks;
-    if (omp_get_thread_num() == 0 && run.progress && !run.progress(std::min(now, total), total)) stop = true;
-    return !stop;
-  };
+  SharedProgress progress(run.progress, total, {0, total, total});
   const auto follow = [&](std::size_t k) {
     double left = each.ticks_each;
     const Tick tick = [&] {
       const double step = std::min(1.0, left);
       left -= step;
-      return advance(step);
+      return progress.advance(step);
     };
-    if (!stop || k == 0) {
+    if (!progress.stopped() || k == 0) {
       WorkKey key("start");
       key.add(std::string(each.estimator)).add(double(k)).add(each.starts[k].parameters);
       results[k] = finished_or(
@@ -66,7 +58,7 @@ std::vector<Descended> for_each_start(const EachStart& each, const Run& run, con
           },
           packed, unpacked);
     }
-    (void)advance(left);
+    (void)progress.advance(left);
   };
   if (each.shared == Shared::starts)
     share_work(run, count, follow);

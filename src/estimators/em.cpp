@@ -84,8 +84,8 @@ class ExpectationMaximisation {
     const bool in_order = input.problem.order_is_a_hint() && !(start.noise_sd > 0);
     const Links first = in_order ? links_in_order(input.problem) : rows.best(w_);
     for (int chain = 0; chain < options.chains.count; ++chain) {
-      const auto stream = (1ULL << 44U) + std::uint64_t(index_) * 4096 + std::uint64_t(chain);
-      chains_.emplace_back(rows.blocks(), first, RandomStream(input.run.seed, stream));
+      const auto number = std::uint64_t(index_) * 4096 + std::uint64_t(chain);
+      chains_.emplace_back(rows.blocks(), first, RandomStream(input.run.seed, Stream::swap_chain, number));
     }
     const PairCosts costs(input.bound, rows.tables(), w_);
     variance_ = start.noise_sd > 0 ? start.noise_sd * start.noise_sd : chains_.front().total_cost(costs) / terms();

@@ -12,6 +12,7 @@
 #include "likelihood/search.hpp"
 #include "objective/backend.hpp"
 #include "objective/batch.hpp"
+#include "tables/equal_weights.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/wording.hpp"
 #include "verdict/identifiability.hpp"
@@ -87,9 +88,8 @@ std::optional<Problem> rows_that_count(const Problem& problem) {
 
 /// Samples of the model are drawn evenly, so that they tell nothing of rows that count more or less than others.
 bool can_be_simulated(const Problem& problem, Backend backend, const Model& bound) {
-  const auto even = [](const Vector& weights) { return weights.maxCoeff() <= (1 + 1e-9) * weights.minCoeff(); };
-  return backend_for(problem, bound, backend) == Backend::sorted && even(problem.response_weights) &&
-         even(problem.feature_weights);
+  return backend_for(problem, bound, backend) == Backend::sorted && equal_weights(problem.response_weights) &&
+         equal_weights(problem.feature_weights);
 }
 
 /// Why the likelihood does not know how far off it may be; empty where it does.

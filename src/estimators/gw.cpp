@@ -15,7 +15,7 @@ Estimate estimate(const SlicedGw& options, const Input& input) {
   const Matrix known_of_responses = response_columns(input.problem);
   Links links;
   double distortion = 0;
-  std::uint64_t stream = 1ULL << 46U;
+  std::uint64_t number = 0;
   for (const Block& block : rows.blocks()) {
     if (block.response_rows.size() != block.feature_rows.size()) {
       throw InvalidInput(
@@ -24,7 +24,8 @@ Estimate estimate(const SlicedGw& options, const Input& input) {
     }
     const Matrix u = known_of_responses(block.response_rows, Eigen::all);
     const Matrix v = input.problem.z(block.feature_rows, Eigen::all);
-    const std::vector<Index> partner = sliced_alignment(u, v, options.slices, RandomStream(input.run.seed, stream++));
+    const std::vector<Index> partner =
+        sliced_alignment(u, v, options.slices, RandomStream(input.run.seed, Stream::slices, number++));
     distortion += gromov_wasserstein_cost(u, v(partner, Eigen::all)) * double(partner.size());
     for (std::size_t k = 0; k < partner.size(); ++k) {
       append(links, {{block.response_rows[k]}, {block.feature_rows[std::size_t(partner[k])]}});

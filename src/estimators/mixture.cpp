@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "core/balanced_inverse.hpp"
-#include "core/chi_squared.hpp"
+#include "core/special.hpp"
 #include "estimators/unlinked.hpp"
 #include "likelihood/bootstrap.hpp"
 #include "likelihood/followed_mixture.hpp"
@@ -35,6 +35,7 @@ Links drawn_links(const Problem& problem, const Links& links, const Vector& prob
 Matrix bootstrap_covariance(const Input& input, int samples, const Links& links, const MixtureFit& fit,
                             MixtureOptions options) {
   if (!fit.rate_is_limited) options.largest_rate = 1;
+  options.least_noise_variance = fit.kept_above;
   return spread_of_refits(input.run, samples, [&](int k) {
     RandomStream random = bootstrap_stream(input.run.seed, k);
     const Links truth = drawn_links(input.problem, links, fit.link_probability, random);
@@ -63,6 +64,8 @@ OrderAnswer answer_of(const MixtureFit& fit, const CandidateLinks& links, const 
   made.std_error_note = "robust (sandwich), which of the links are right counted as unknown";
   made.evidence.agreement = agreement_with_regression(bound, links, fit.parameters);
   made.evidence.limited = fit.rate_is_limited;
+  made.evidence.tied = fit.tied;
+  made.evidence.only_ties = fit.only_ties;
   made.evidence.rests_on = "the row order and normal noise, and agrees with regression on all rows";
   if (can_be_followed(bound, links))
     made.evidence.independence = independence_of_features(bound, links, fit.parameters, fit.link_probability);
@@ -105,9 +108,12 @@ OrderAnswer best_law(const Mixture& mixture, const CandidateLinks& links, const 
   // Noise much smaller than the signal makes right links stand out further than the walk from least squares sees.
   constexpr double decided = 10;  // nats
   const bool ahead = normal.log_likelihood > followed.log_likelihood + decided;
-  const bool stands = !contradicted(by_normal.evidence) && !normal.rate_is_limited;
+  const bool stands = !contradicted(by_normal.evidence) && !normal.rate_is_limited && normal.tied == 0;
   const bool holds = stands && (ahead || confirms(followed, normal));
-  return mixture.law == NoiseLawKind::automatic && holds ? by_normal : answer_of(followed);
+  if (mixture.law == NoiseLawKind::automatic && holds) return by_normal;
+  OrderAnswer by_any_law = answer_of(followed);
+  by_any_law.evidence.tied = normal.tied;
+  return by_any_law;
 }
 
 /// How probable it is that rows in order agree as well by chance; the better the fewer the nats that order explains.

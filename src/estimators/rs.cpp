@@ -14,6 +14,7 @@
 
 #include "core/in_parallel.hpp"
 #include "core/random.hpp"
+#include "core/squares.hpp"
 #include "estimators/unlinked.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/wording.hpp"
@@ -21,8 +22,6 @@
 namespace unshuffle {
 
 namespace {
-
-constexpr std::uint64_t first_stream = 1ULL << 45U;
 
 // Hypotheses are dealt in rounds of a fixed number of streams, and compared between rounds only: which of them are
 // given up early depends on the best so far, and must not depend on threads.
@@ -59,7 +58,7 @@ class InOrder {
     const Vector zero = Vector::Zero(input.bound.parameters());
     design_ = linked_jacobian(input.bound, linked, zero);
     y_ = linked.y.reshaped();
-    RandomStream random(input.run.seed, first_stream - 1);
+    RandomStream random(input.run.seed, Stream::consensus_probe);
     probe_ = sample_rows(links_.size(), std::min(probe_rows, links_.size()), random);
   }
 
@@ -67,7 +66,7 @@ class InOrder {
 
   [[nodiscard]] Hypothesis draw(RandomStream& random, Index best) const {
     const Index p = design_.cols();
-    const std::vector<Index> chosen = sample_rows(rows(), (p + outputs_ - 1) / outputs_, random);
+    const std::vector<Index> chosen = sample_rows(rows(), rows_that_determine(p, outputs_), random);
     Matrix design(Index(chosen.size()) * outputs_, p);
     Vector y(design.rows());
     Index at = 0;
@@ -255,7 +254,7 @@ class Apart {
 template <class Scene>
 Hypothesis search(const Scene& scene, Index samples, const Run& run, bool& stopped) {
   std::vector<RandomStream> random;
-  for (int k = 0; k < streams; ++k) random.emplace_back(run.seed, first_stream + std::uint64_t(k));
+  for (int k = 0; k < streams; ++k) random.emplace_back(run.seed, Stream::consensus, std::uint64_t(k));
   Hypothesis best;
   for (Index done = 0; done < samples && !stopped; done += streams * per_stream) {
     std::vector<Hypothesis> found(streams);
@@ -302,9 +301,7 @@ Estimate consensus(const Rs& options, const Input& input, const UnlinkedRows& ro
   return estimate;
 }
 
-double spread_of(const Matrix& y) {
-  return std::sqrt((y.rowwise() - y.colwise().mean()).squaredNorm() / double(y.rows()));
-}
+double spread_of(const Matrix& y) { return std::sqrt(squares_about_mean(y) / double(y.rows())); }
 
 }  // namespace
 

@@ -6,23 +6,18 @@
 
 #include "core/balanced_inverse.hpp"
 #include "starts/starts.hpp"
+#include "tables/equal_weights.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/links/assignment.hpp"
 
 namespace unshuffle {
-
-namespace {
-
-bool equal(const Vector& weights) { return weights.minCoeff() == weights.maxCoeff(); }
-
-}  // namespace
 
 UnlinkedRows::UnlinkedRows(const Problem& problem, const Model& bound)
     : problem_(problem),
       bound_(bound),
       tables_{bound.basis(Side::response, problem.x), problem.y, bound.basis(Side::feature, problem.z)},
       blocks_(blocks_of(problem)),
-      weighted_(!equal(problem.response_weights) || !equal(problem.feature_weights)) {}
+      weighted_(!equal_weights(problem.response_weights) || !equal_weights(problem.feature_weights)) {}
 
 Links UnlinkedRows::best_among(const std::vector<Index>& responses, const std::vector<Index>& features,
                                const VectorRef& w) const {

@@ -9,8 +9,8 @@
 #include <limits>
 
 #include "core/balanced_inverse.hpp"
-#include "core/chi_squared.hpp"
 #include "core/peak_memory.hpp"
+#include "core/special.hpp"
 #include "estimators/descent.hpp"
 #include "estimators/estimate.hpp"
 #include "large/objective.hpp"
@@ -242,7 +242,7 @@ class FitOfAll {
     bool converged = false, stopped = false;
   };
 
-  // EM as in inference/mixture.cpp, from the sample's answer, each step a pass over all rows.
+  // EM as in likelihood/mixture.cpp, from the sample's answer, each step a pass over all rows.
   [[nodiscard]] Climbed climb(const TabulatedDensity& other, const BeliefLimits& limits, int steps_before = 0) {
     constexpr double tolerance = 1e-3;  // nats, over all rows
     Climbed at{.w = fit_.parameters,
@@ -271,6 +271,10 @@ class FitOfAll {
     const TabulatedDensity other = wrong_links();
     const MixtureOptions bounded = mixture_limits();
     BeliefLimits limits{bounded.known_noise_variance, least_noise_variance(sample_.y)};
+    // Noise of the sample that was kept off responses that repeat is kept off them in all rows, too.
+    if (const double kept = resolution(sample_.y, execution_.seed), of_sample = fit_.noise_sd * fit_.noise_sd;
+        std::abs(of_sample - kept) <= 1e-9 * kept)
+      limits.least_noise_variance = kept;
     Climbed found = climb(other, limits);
     // As in memory: what steps say on the way may be anything, so the limit is for where they end.
     if (!found.stopped && rate_is_implausible(found.belief.mismatch_rate, bounded)) {

@@ -89,6 +89,6 @@ std::string bootstrap_note(int samples, const Matrix& covariance, std::string_vi
   return fmt::format("from {} samples of {}", samples, of_what);
 }
 
-RandomStream bootstrap_stream(std::uint64_t seed, int k) { return {seed, (1ULL << 48U) + std::uint64_t(k)}; }
+RandomStream bootstrap_stream(std::uint64_t seed, int k) { return {seed, Stream::bootstrap, std::uint64_t(k)}; }
 
 }  // namespace unshuffle

@@ -23,7 +23,6 @@ namespace {
 
 constexpr int samples = 48;
 constexpr int rounds = 2;
-constexpr std::uint64_t calibration_streams = 1ULL << 49U;
 
 Index quantile_count(Index rows) { return std::min<Index>(1000, rows); }
 
@@ -119,7 +118,7 @@ Drawn drawn_samples(const Source& source, const Optimum& at, Assumption assumpti
   std::vector<Vector> gradients(static_cast<std::size_t>(count)), quantiles(static_cast<std::size_t>(count));
   in_parallel(std::size_t(count), [&](std::size_t k) {
     // The same numbers in every round, so that rounds differ by θ only.
-    RandomStream random(source.seed, calibration_streams + k);
+    RandomStream random(source.seed, Stream::calibration, k);
     const Problem drawn = drawn_under(assumption, source.problem, source.bound, at, random);
     gradients[k] = LinkLikelihood(drawn, source.bound, source.options).at(at.theta(), false).gradient;
     quantiles[k] = quantiles_of(drawn, source.blocks);

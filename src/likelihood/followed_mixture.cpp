@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "core/balanced_inverse.hpp"
-#include "core/chi_squared.hpp"
 #include "core/gram.hpp"
+#include "core/special.hpp"
 #include "likelihood/noise_law.hpp"
 
 namespace unshuffle {

@@ -43,7 +43,7 @@ KernelDensity::KernelDensity(const Matrix& values, std::uint64_t seed) {
     tabulate(values);
     if (table_.logs.size() > 0) return;
   }
-  RandomStream random(seed, 1ULL << 47U);
+  RandomStream random(seed, Stream::kernel_centres);
   const std::vector<Index> chosen = sample_rows(values.rows(), std::min(most_centres, values.rows()), random);
   bandwidth_ = spread * shrinkage(static_cast<Index>(chosen.size()), values.cols());
   centres_ = values(chosen, Eigen::all) * bandwidth_.cwiseInverse().asDiagonal();

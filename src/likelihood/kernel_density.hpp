@@ -23,6 +23,9 @@ class KernelDensity {
 
   [[nodiscard]] Vector log_at(const Matrix& values) const;
 
+  /// Of the kernel, per output.
+  [[nodiscard]] const Vector& bandwidth() const { return bandwidth_; }
+
   /// At equally spaced points over the values and a little beyond; one output only.
   [[nodiscard]] TabulatedDensity tabulated() const;
 

@@ -7,6 +7,8 @@
 #include <map>
 #include <numbers>
 
+#include "core/special.hpp"
+#include "core/squares.hpp"
 #include "likelihood/response_law.hpp"
 #include "objective/backend.hpp"
 #include "starts/starts.hpp"
@@ -58,7 +60,7 @@ double polylogarithm(double rho) {
   }
   static const std::array<double, 20> zeta = [] {  // slow to have
     std::array<double, 20> made{};
-    for (std::size_t k = 0; k < made.size(); ++k) made[k] = std::riemann_zeta(1.5 - double(k));
+    for (std::size_t k = 0; k < made.size(); ++k) made[k] = unshuffle::zeta(1.5 - double(k));
     return made;
   }();
   double power = 1;  // (-x)ᵏ/k!
@@ -144,7 +146,7 @@ LinkLikelihood::LinkLikelihood(const Problem& problem, const Model& bound, Likel
     constant_ += links * (1 + entropy(problem.response_weights, block.response_rows) +
                           entropy(problem.feature_weights, block.feature_rows));
   }
-  const double variance = (problem.y.rowwise() - problem.y.colwise().mean()).squaredNorm() / double(problem.y.size());
+  const double variance = squares_about_mean(problem.y) / double(problem.y.size());
   floor_ = std::log(2e-8 * std::max(variance, std::numeric_limits<double>::min()));
 }
 
@@ -223,8 +225,7 @@ Matrix LinkLikelihood::information(const Vector& theta) {
 // Steps of a twentieth of the noise in the predictions: far above the rounding of gradients, far below what curves.
 Matrix LinkLikelihood::information_by_differences(const Vector& theta) {
   const Index p = theta.size() - 1;
-  const double spread =
-      std::sqrt((problem_.y.rowwise() - problem_.y.colwise().mean()).squaredNorm() / double(problem_.y.size()));
+  const double spread = std::sqrt(squares_about_mean(problem_.y) / double(problem_.y.size()));
   const double noise = std::sqrt(known_epsilon_or(std::exp(theta(p))) / 2);
   Vector step(p + 1);
   step << 0.05 * noise / spread * natural_steps(problem_, bound_, theta.head(p)), log_epsilon_step;

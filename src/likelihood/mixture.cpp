@@ -29,7 +29,8 @@ class Mixture {
         options_(options),
         weights_(links.weights_or_one()),
         outputs_(static_cast<double>(links.rows.y.cols())),
-        limits_{options.known_noise_variance, least_noise_variance(links.rows.y), options.largest_rate} {}
+        limits_{options.known_noise_variance,
+                std::max(least_noise_variance(links.rows.y), options.least_noise_variance), options.largest_rate} {}
 
   MixtureFit run(const Vector& start) {
     fit_.parameters = start;
@@ -192,7 +193,7 @@ MixtureFit most_likely_mixture(const Model& bound, const CandidateLinks& links, 
     for (const double factor : {1.5, 3.0}) starts.push_back(stretched(bound, links.rows, linked.parameters, factor));
   }
   if (bound.parameters() <= few_parameters) {
-    starts.push_back(ransac(bound, links.rows, RandomStream(options.seed, 0)).parameters);
+    starts.push_back(ransac(bound, links.rows, RandomStream(options.seed, Stream::start)).parameters);
   }
   // A few steps tell the starts apart; only the best is taken to the end.
   MixtureOptions brief = options;
@@ -206,14 +207,65 @@ MixtureFit most_likely_mixture(const Model& bound, const CandidateLinks& links, 
   return best.converged ? best : fit_mixture(bound, links, best.parameters, options);
 }
 
-}  // namespace
-
-MixtureFit fit_mixture_from_all(const Model& bound, const CandidateLinks& links, const LeastSquares& linked,
-                                const MixtureOptions& options) {
+/// The same with a rate that is limited only where it has to be.
+MixtureFit most_plausible_mixture(const Model& bound, const CandidateLinks& links, const LeastSquares& linked,
+                                  const MixtureOptions& options) {
   MixtureOptions free = options;
   free.largest_rate = 1;
   MixtureFit found = most_likely_mixture(bound, links, linked, free);
   if (rate_is_implausible(found.mismatch_rate, options)) found = most_likely_mixture(bound, links, linked, options);
+  return found;
+}
+
+// Many rows with one response, as zeros of counts or of amounts below a limit of detection, are fitted without any
+// noise by coefficients of zero: the narrower the law of right links, the more likely they get, without end. But links
+// are right or wrong whatever the response is, so other responses should be as frequent among right links as among all.
+/// How many rows share the response that nearly all right links have; 0 where right links have all kinds of them.
+Index rows_tied_alone(const CandidateLinks& links, const Vector& link_probability) {
+  constexpr double nearly_none = 0.1;  // of the others; where EM collapsed none is left, else about all are
+  const Matrix& y = links.rows.y;
+  const auto before = [&](Index a, Index b) {
+    return std::lexicographical_compare(y.row(a).begin(), y.row(a).end(), y.row(b).begin(), y.row(b).end());
+  };
+  std::vector<Index> order(std::size_t(links.open()));
+  std::iota(order.begin(), order.end(), links.known);
+  std::sort(order.begin(), order.end(), before);
+  const double right = link_probability.tail(links.open()).sum();
+  Index most = 0;
+  double most_right = 0;
+  for (auto first = order.begin(); first != order.end();) {
+    const auto end = std::upper_bound(first, order.end(), *first, before);
+    double here = 0;
+    for (auto k = first; k != end; ++k) here += link_probability(*k);
+    if (here > most_right) {
+      most_right = here;
+      most = Index(end - first);
+    }
+    first = end;
+  }
+  if (most < 2) return 0;
+  const double others = 1 - double(most) / double(links.open());
+  return 1 - most_right / right < nearly_none * others ? most : 0;
+}
+
+}  // namespace
+
+double resolution(const Matrix& y, std::uint64_t seed) {
+  return KernelDensity(y, seed).bandwidth().squaredNorm() / double(y.cols());
+}
+
+MixtureFit fit_mixture_from_all(const Model& bound, const CandidateLinks& links, const LeastSquares& linked,
+                                const MixtureOptions& options) {
+  MixtureFit found = most_plausible_mixture(bound, links, linked, options);
+  const Index tied = options.known_noise_variance > 0 ? 0 : rows_tied_alone(links, found.link_probability);
+  if (tied == 0) return found;
+  // As wide as the law of wrong links is around every response, right links gain nothing from being equal.
+  MixtureOptions wide = options;
+  wide.least_noise_variance = resolution(links.rows.y, options.seed);
+  found = most_plausible_mixture(bound, links, linked, wide);
+  found.tied = tied;
+  found.only_ties = rows_tied_alone(links, found.link_probability) > 0;
+  found.kept_above = wide.least_noise_variance;
   return found;
 }
 

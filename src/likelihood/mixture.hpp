@@ -17,6 +17,9 @@ struct MixtureFit {
   double gain = 0;               ///< Nats over the same rows with no link right.
   Matrix covariance;             ///< Sandwich, of `parameters`.
   Matrix model_covariance;       ///< Inverse observed information, of `parameters`.
+  Index tied = 0;                ///< Rows of one response that would have been, or are, the only right links; 0: none.
+  bool only_ties = false;        ///< They are: nothing else was found.
+  double kept_above = 0;         ///< What `noise_variance` was kept above because of them.
   int iterations = 0;
   bool converged = false;
 };
@@ -25,6 +28,7 @@ struct MixtureOptions {
   int max_iterations = 500;
   double tolerance = 1e-8;          ///< Relative change of the log-likelihood per row that ends the iteration.
   double known_noise_variance = 0;  ///< 0: estimated.
+  double least_noise_variance = 0;  ///< Estimated, it is at least this.
   double largest_rate = 1;          ///< α is at most this, whatever the likelihood says,
   double rate_variance = 0;         ///< which is known so exactly.
   std::uint64_t seed = 0;
@@ -41,9 +45,13 @@ void bound_mismatch_rate(const Model& bound, const CandidateLinks& links, const 
 [[nodiscard]] MixtureFit fit_mixture(const Model& bound, const CandidateLinks& links, const Vector& start,
                                      const MixtureOptions& options = {});
 
+/// The width of the law of wrong links around each response, squared, per output. Right links that are closer to each
+/// other than this cannot be told from a response that repeats.
+[[nodiscard]] double resolution(const Matrix& y, std::uint64_t seed);
+
 /// EM from least squares, from least squares stretched to undo what wrong links take away, from its best-fitting half
 /// and, for few parameters, from a consensus; the most likely of them. The rate is limited only where the likelihood's
-/// is implausible.
+/// is implausible, the noise only where responses that repeat would be taken for all right links.
 [[nodiscard]] MixtureFit fit_mixture_from_all(const Model& bound, const CandidateLinks& links,
                                               const LeastSquares& linked, const MixtureOptions& options = {});
 

@@ -7,6 +7,7 @@
 
 #include "core/balanced_inverse.hpp"
 #include "core/gram.hpp"
+#include "core/squares.hpp"
 
 namespace unshuffle {
 
@@ -21,9 +22,7 @@ LimitedBelief limited(const LinkBelief& estimate, const BeliefLimits& limits) {
       estimate.mismatch_rate >= limits.largest_rate};
 }
 
-double least_noise_variance(const Matrix& y) {
-  return 1e-12 * (y.rowwise() - y.colwise().mean()).squaredNorm() / double(y.size()) + 1e-300;
-}
+double least_noise_variance(const Matrix& y) { return 1e-12 * squares_about_mean(y) / double(y.size()) + 1e-300; }
 
 LimitedBelief maximised(const RightLinks& links, const BeliefLimits& limits) {
   const double noise_variance = links.squares / std::max(links.numbers, std::numeric_limits<double>::min());

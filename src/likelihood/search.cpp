@@ -1,14 +1,17 @@
 #include "likelihood/search.hpp"
 
+#include <fmt/format.h>
+
 #include <Eigen/Eigenvalues>
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
 #include "core/in_parallel.hpp"
 #include "core/share_work.hpp"
+#include "core/shared_progress.hpp"
+#include "core/squares.hpp"
 #include "objective/backend.hpp"
 #include "objective/batch.hpp"
 #include "starts/distance.hpp"
@@ -45,10 +48,7 @@ constexpr Stretch on_sample{0, 60}, on_all_rows{60, 90}, further{90, 100};
 
 constexpr const char* moments_kind = "moments";
 
-constexpr std::uint64_t sample_stream = 1ULL << 45U;
-constexpr std::uint64_t alternation_stream = 1ULL << 46U;
-
-double variance_of(const Matrix& y) { return (y.rowwise() - y.colwise().mean()).squaredNorm() / double(y.size()); }
+double variance_of(const Matrix& y) { return squares_about_mean(y) / double(y.size()); }
 
 LikelihoodOptions loose(const SearchOptions& options, double accuracy) {
   LikelihoodOptions made;
@@ -121,6 +121,13 @@ class Search {
       starts.insert(starts.end(), direct.begin(), direct.end());
     }
     refine(result, starts, on_all_rows);
+    if (result.optima.empty()) {
+      throw BadData(fmt::format(
+          "the likelihood is not a finite number anywhere that {} starts led to; check that the model gives finite "
+          "predictions for these rows, rescale columns of very large or very small values, or begin from coefficients "
+          "that are known to give some",
+          result.starts));
+    }
     if (blind() && !result.stopped) refine(result, along_flat_directions(result.optima.front().optimum), further);
     return result;
   }
@@ -199,7 +206,7 @@ class Search {
     const std::vector<Start> from = make_starts(problem_, bound_, random, run_.seed);
     std::vector<Vector> reached(from.size());
     in_parallel(from.size(), [&](std::size_t k) {
-      RandomStream stream(run_.seed, alternation_stream + k);
+      RandomStream stream(run_.seed, Stream::sorted_alternation, k);
       const Problem sample = draw_batch(problem_, 1000, stream);
       reached[k] = sorted_alternation(sample, bound_, from[k].parameters).parameters;
     });
@@ -208,7 +215,7 @@ class Search {
 
   /// Starts refined on a sample, distinct, best first, without the hopeless ones.
   std::vector<FoundOptimum> promising(const std::vector<FoundOptimum>& starts, SearchResult& result) {
-    RandomStream stream(run_.seed, sample_stream);
+    RandomStream stream(run_.seed, Stream::search_sample);
     const Problem sample = draw_batch(problem_, sample_size, stream);
     std::vector<FoundOptimum> found;
     const std::size_t limit =
@@ -224,9 +231,10 @@ class Search {
       }
       tried = end;
       if (result.stopped) break;
-      if (tried >= fewest_rounds * round_size && found.front().hits >= recurrences) break;
+      if (tried >= fewest_rounds * round_size && !found.empty() && found.front().hits >= recurrences) break;
     }
     result.starts = int(tried);
+    if (found.empty()) return found;
     const double best = found.front().optimum.nats;
     std::erase_if(found, [&](const FoundOptimum& one) { return !(one.optimum.nats < best + hopeless_gap); });
     if (found.size() > refined_limit) found.resize(refined_limit);
@@ -238,18 +246,11 @@ class Search {
                                     SearchResult& result) const {
     std::vector<FoundOptimum> reached = starts;
     std::vector<int> evaluations(starts.size(), 0);
-    std::atomic<bool> stop{result.stopped};
-    std::atomic<int> done{0};
-    const auto keep_going = [&] {
-      const double share = std::min(1.0, double(++done) / double(starts.size()) / iterations);
-      if (run_.progress && omp_get_thread_num() == 0 &&
-          !run_.progress(stretch.begin + share * (stretch.end - stretch.begin), further.end)) {
-        stop = true;
-      }
-      return !stop;
-    };
+    SharedProgress progress(run_.progress, double(starts.size()) * iterations,
+                            {stretch.begin, stretch.end, further.end}, result.stopped);
+    const auto keep_going = [&] { return progress.advance(1); };
     share_work(run_, starts.size(), [&](std::size_t k) {
-      if (stop && k > 0) return;  // without a single evaluation, it is as good as nothing
+      if (progress.stopped() && k > 0) return;  // without a single evaluation, it is as good as nothing
       const Optimum& from = starts[k].optimum;
       WorkKey key("refined");
       key.add(from.parameters).add(from.epsilon).add(double(problem.responses())).add(accuracy.evaluator.accuracy);
@@ -261,14 +262,16 @@ class Search {
         return std::pair(std::move(end), likelihood.evaluations());
       };
       const auto pack = [&](const std::pair<Optimum, int>& end) {
-        return stop ? std::nullopt : std::optional(packed(end.first, end.second));
+        return progress.stopped() ? std::nullopt : std::optional(packed(end.first, end.second));
       };
       std::tie(reached[k].optimum, evaluations[k]) = finished_or(run_, key, refine_one, pack, unpacked);
     });
-    result.stopped = stop;
+    result.stopped = progress.stopped();
     for (std::size_t k = starts.size(); k-- > 0;) {
       result.evaluations += evaluations[k];
-      if (evaluations[k] == 0 || !reached[k].optimum.parameters.allFinite()) reached.erase(reached.begin() + long(k));
+      const Optimum& end = reached[k].optimum;
+      if (evaluations[k] == 0 || !end.parameters.allFinite() || !std::isfinite(end.nats))
+        reached.erase(reached.begin() + long(k));
     }
     return reached;
   }

@@ -35,7 +35,8 @@ struct SearchResult {
   bool stopped = false;    ///< Progress said so.
 };
 
-/// `problem` is completed() and `bound` bound to it.
+/// `problem` is completed() and `bound` bound to it. Throws BadData where no start leads to a finite
+/// likelihood.
 [[nodiscard]] SearchResult search_optima(const Problem& problem, const Model& bound, const SearchOptions& options,
                                          const Run& run);
 

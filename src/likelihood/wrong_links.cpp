@@ -4,14 +4,13 @@
 #include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <numeric>
 
 #include "core/balanced_inverse.hpp"
-#include "core/chi_squared.hpp"
 #include "core/gram.hpp"
 #include "core/in_parallel.hpp"
 #include "core/random.hpp"
+#include "core/special.hpp"
 
 namespace unshuffle {
 
@@ -31,7 +30,6 @@ namespace unshuffle {
 namespace {
 
 constexpr double correlation = 0.7;  // ρ; regions for 0.5 to 0.9 give much the same rate
-constexpr std::uint64_t partner_stream = 1ULL << 53U, pairing_streams = 1ULL << 54U;
 
 /// The links that are not known, block by block.
 std::vector<std::vector<Index>> open_links_by_block(const CandidateLinks& links) {
@@ -61,7 +59,7 @@ LinkedRows averaged(const CandidateLinks& links, double share) {
 
 namespace {
 
-/// Each row's normal score; equal values have equal ones. Φ⁻¹ to three digits (Winitzki 2008).
+/// Each row's normal score; equal values have equal ones.
 Vector normal_scores(const Vector& values) {
   const Index n = values.size();
   std::vector<Index> order(static_cast<std::size_t>(n));
@@ -70,10 +68,7 @@ Vector normal_scores(const Vector& values) {
   Vector scores(n);
   for (Index begin = 0, end = 0; begin < n; begin = end) {
     while (end < n && values(order[std::size_t(end)]) == values(order[std::size_t(begin)])) ++end;
-    const double x = double(begin + end) / double(n) - 1;  // in (-1, 1)
-    constexpr double shape = 0.147;
-    const double tail = std::log1p(-x * x), half = 2 / (std::numbers::pi * shape) + 0.5 * tail;
-    const double score = std::copysign(std::sqrt(2 * (std::sqrt(half * half - tail / shape) - half)), x);
+    const double score = normal_score(0.5 * double(begin + end) / double(n));
     for (Index k = begin; k < end; ++k) scores(order[std::size_t(k)]) = score;
   }
   return scores;
@@ -87,7 +82,7 @@ std::vector<double> at_random(const CandidateLinks& links, const Vector& s, cons
   const Index rounds = std::clamp<Index>(200'000 / open, 2, 100);
   std::vector<double> drawn;
   drawn.reserve(std::size_t(rounds * open));
-  RandomStream random(seed, partner_stream);
+  RandomStream random(seed, Stream::partners_at_random);
   for (const std::vector<Index>& members : open_links_by_block(links)) {
     std::vector<Index> partners = members;
     for (Index round = 0; round < rounds; ++round) {
@@ -278,16 +273,28 @@ double agreement_with_regression(const Model& bound, const CandidateLinks& links
 
 namespace {
 
+/// Columns that are orthonormal and span what the given ones do, as far as there are any: the others are zero.
+struct Axes {
+  Matrix columns;
+  Index count = 0;
+};
+
+/// Lengths below 1e-5, of columns of length one, are taken for rounding.
+Axes axes_of(const Matrix& columns, const Vector& lengths) {
+  constexpr double least_square = 1e-10;
+  const Vector scale = lengths.unaryExpr([](double length) { return length > 0 ? 1 / length : 0.0; });
+  const Matrix scaled = columns * scale.asDiagonal();
+  const Eigen::SelfAdjointEigenSolver<Matrix> eigen(gram(scaled));
+  const Vector shrink =
+      eigen.eigenvalues().unaryExpr([](double v) { return v > least_square ? 1 / std::sqrt(v) : 0.0; });
+  return {scaled * eigen.eigenvectors() * shrink.asDiagonal(), (shrink.array() > 0).count()};
+}
+
 /// Share of random pairings within blocks that explain `left`, what the mean rows leave of the open responses, as well
 /// as the order given. `slopes` is ∂s/∂w of the open links, output by output below one another.
 double share_of_pairings_as_good(const CandidateLinks& links, const Matrix& slopes, const Matrix& left) {
   constexpr std::size_t pieces = 50, pairings_of_a_piece = 400;
-  const Vector scale =
-      slopes.colwise().norm().transpose().unaryExpr([](double norm) { return norm > 0 ? 1 / norm : 0.0; });
-  const Matrix scaled = slopes * scale.asDiagonal();
-  const Eigen::SelfAdjointEigenSolver<Matrix> eigen(gram(scaled));
-  const Vector shrink = eigen.eigenvalues().unaryExpr([](double v) { return v > 1e-10 ? 1 / std::sqrt(v) : 0.0; });
-  const Matrix axes = scaled * eigen.eigenvectors() * shrink.asDiagonal();  // orthonormal, as far as there are any
+  const Matrix axes = axes_of(slopes, slopes.colwise().norm().transpose()).columns;
   const Vector weights = links.weights_or_one().tail(links.open());
   const std::vector<std::vector<Index>> blocks = open_links_by_block(links);
   const auto explained = [&](const std::vector<std::vector<Index>>& partners) {
@@ -305,7 +312,7 @@ double share_of_pairings_as_good(const CandidateLinks& links, const Matrix& slop
   const double in_order = (1 - 1e-12) * explained(blocks);
   std::vector<int> as_good(pieces, 0);
   in_parallel(pieces, [&](std::size_t piece) {
-    RandomStream random(0, pairing_streams + piece);
+    RandomStream random(0, Stream::pairings_at_random, piece);
     std::vector<std::vector<Index>> partners = blocks;
     for (std::size_t k = 0; k < pairings_of_a_piece; ++k) {
       for (std::vector<Index>& members : partners) shuffle(members, random);
@@ -314,6 +321,40 @@ double share_of_pairings_as_good(const CandidateLinks& links, const Matrix& slop
   });
   const int count = std::accumulate(as_good.begin(), as_good.end(), 0);
   return (1.0 + count) / (1.0 + double(pieces * pairings_of_a_piece));
+}
+
+// With B an orthonormal basis of what the slopes add to the mean rows' own, A, the sums Bᵀ left are zero on average
+// when no link is right. Their errors, like those of Aᵀ left, which is zero by regression, are those of Σ_i (A_i, B_i)
+// r_i, r being what regression on both leaves. (The mean rows of groups differ, so that A may have as many columns as
+// there are coefficients: its rank says nothing of how many B has.)
+/// How probable sums as large are; slopes and `left` as above, `mean_slopes` those of the mean rows, all times the root
+/// of the rows' weights.
+double chance_of_sums(const Matrix& mean_slopes, const Matrix& slopes, const Matrix& left) {
+  const auto lengths = [](const Matrix& columns) { return Vector(columns.colwise().norm().transpose()); };
+  // The mean of a centred column is its rounding error, as is what a constant one adds to its mean.
+  constexpr double rounding = 1e-12;
+  const Vector negligible = rounding * (lengths(mean_slopes) + lengths(slopes));
+  const auto without_rounding = [&](const Vector& length) -> Vector {
+    return (length.array() > negligible.array()).select(length, 0.0);
+  };
+  const Axes mean = axes_of(mean_slopes, without_rounding(lengths(mean_slopes)));
+  Matrix added = slopes;
+  for (int again = 0; again < 2; ++again) added -= mean.columns * (mean.columns.transpose() * added);
+  const Axes own = axes_of(added, without_rounding(lengths(slopes)));
+  if (own.count == 0) return 1;
+  Matrix both(left.size(), mean.columns.cols() + own.columns.cols());
+  both << mean.columns, own.columns;
+  Vector sums = both.transpose() * left.reshaped();
+  sums.head(mean.columns.cols()).setZero();
+  const Matrix unexplained = left - (both * sums).reshaped(left.rows(), left.cols());
+  if (unexplained.isZero(0)) return sums.isZero(0) ? 1 : 0;
+  Matrix errors = Matrix::Zero(left.rows(), both.cols());
+  for (Index k = 0; k < left.cols(); ++k)
+    errors.array() += both.middleRows(k * left.rows(), left.rows()).array().colwise() * unexplained.col(k).array();
+  const Vector unit = errors.colwise().norm().transpose().unaryExpr([](double e) { return e > 0 ? 1 / e : 0.0; });
+  const Vector scaled = unit.cwiseProduct(sums);
+  const double statistic = scaled.dot(solver_of(gram(errors * unit.asDiagonal())).solve(scaled));
+  return chi_squared_tail(std::max(0.0, statistic), double(own.count));
 }
 
 }  // namespace
@@ -325,17 +366,15 @@ double significance_of_order(const Model& bound, const CandidateLinks& links) {
   std::vector<Index> open(std::size_t(links.open()));
   std::iota(open.begin(), open.end(), links.known);
   const LinkedRows mean = subset(averaged(links, 1), open);
-  const LeastSquares without = least_squares(bound, mean, zero, links.weights_or_one()(open));
-  if (links.open() <= few) {
-    const Matrix slopes = linked_jacobian(bound, subset(links.rows, open), zero) - linked_jacobian(bound, mean, zero);
-    return share_of_pairings_as_good(links, slopes, residuals(bound, mean, without.parameters));
-  }
-  const Moments moments(bound, links, zero);
-  const Vector moved = moments.of(links.rows.y - moments.middle(without.parameters));
-  const Vector scale = without.matrix.diagonal().unaryExpr([](double d) { return d > 0 ? 1 / std::sqrt(d) : 0.0; });
-  const Index freedom = moments.rank() - solver_of(scale.asDiagonal() * without.matrix * scale.asDiagonal()).rank();
-  if (freedom < 1) return 1;
-  return chi_squared_tail(std::max(0.0, moments.product(moved, moved)), double(freedom));
+  const Vector weights = links.weights_or_one()(open);
+  const LeastSquares without = least_squares(bound, mean, zero, weights);
+  const Matrix left = residuals(bound, mean, without.parameters);
+  const Matrix mean_slopes = linked_jacobian(bound, mean, zero);
+  const Matrix slopes = linked_jacobian(bound, subset(links.rows, open), zero) - mean_slopes;
+  if (links.open() <= few) return share_of_pairings_as_good(links, slopes, left);
+  const Vector root = weights.cwiseSqrt(), root_of_all = root.replicate(left.cols(), 1);
+  return chance_of_sums(root_of_all.asDiagonal() * mean_slopes, root_of_all.asDiagonal() * slopes,
+                        root.asDiagonal() * left);
 }
 
 }  // namespace unshuffle

@@ -57,6 +57,11 @@ struct LeastSquares {
   Matrix matrix;       ///< Σ vJᵀJ at the solution.
 };
 
+/// The fewest linked rows, each of so many outputs, from which that many parameters can be solved.
+[[nodiscard]] constexpr Index rows_that_determine(Index parameters, Index outputs) {
+  return (parameters + outputs - 1) / outputs;
+}
+
 /// Levenberg-Marquardt from `start`; a model linear in w needs one step and a second that cleans up rounding.
 [[nodiscard]] LeastSquares least_squares(const Model& bound, const LinkedRows& rows, const VectorRef& start,
                                          const Vector& row_weights = {}, int max_steps = 50);

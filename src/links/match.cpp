@@ -9,6 +9,7 @@
 #include "links/link_posterior.hpp"
 #include "links/linked.hpp"
 #include "objective/batch.hpp"
+#include "tables/equal_weights.hpp"
 #include "unshuffle/links/assignment.hpp"
 
 namespace unshuffle {
@@ -97,14 +98,16 @@ struct Matcher {
       shares(k) = plan_share(rows[std::size_t(k)], columns[std::size_t(column)]);
       possible = possible && shares(k) > 0;
     }
-    const bool whole = one_to_one() ? equal_weights(rows, columns) : n == m && equal_masses(rows, columns);
+    const bool whole =
+        one_to_one() ? equal_weights(problem.response_weights(rows)) && equal_weights(problem.feature_weights(columns))
+                     : n == m && equal_masses(rows, columns);
     if (!possible || !whole || std::max(n, m) > most_sampled) return shares;
     Matrix plan(n, m);
     for (Index j = 0; j < m; ++j) {
       for (Index i = 0; i < n; ++i) plan(i, j) = plan_share(rows[std::size_t(i)], columns[std::size_t(j)]);
     }
     const Square square = with_nobody(plan, partner);
-    const RandomStream random(0, std::uint64_t(rows.front()));
+    const RandomStream random(0, Stream::link_posterior, std::uint64_t(rows.front()));
     return link_posterior(square.plan, square.partner, random).head(n).cwiseProduct(has_partner(partner));
   }
 
@@ -141,11 +144,7 @@ struct Matcher {
     return Vector::NullaryExpr(Index(partner.size()), [&](Index k) { return partner[std::size_t(k)] < 0 ? 0.0 : 1.0; });
   }
 
-  [[nodiscard]] bool equal_weights(const std::vector<Index>& rows, const std::vector<Index>& columns) const {
-    const auto equal = [](const Vector& weights) { return weights.maxCoeff() <= (1 + 1e-6) * weights.minCoeff(); };
-    return equal(problem.response_weights(rows)) && equal(problem.feature_weights(columns));
-  }
-
+  /// Of the plan, whose sums are as exact as the solver made them.
   [[nodiscard]] bool equal_masses(const std::vector<Index>& rows, const std::vector<Index>& columns) const {
     const double first = row_mass(rows.front());
     const auto same = [&](double mass) { return std::abs(mass - first) <= 1e-6 * first; };

@@ -13,12 +13,11 @@
 #include "objective/block_objective.hpp"
 #include "objective/costs.hpp"
 #include "objective/owners.hpp"
+#include "tables/equal_weights.hpp"
 #include "unshuffle/core/error.hpp"
 
 namespace unshuffle {
 namespace {
-
-bool equal_weights(const Vector& weights) { return weights.size() == 0 || weights.minCoeff() == weights.maxCoeff(); }
 
 BlockRows rows_of(const std::vector<Index>& rows, const Vector& weights) {
   BlockRows block;

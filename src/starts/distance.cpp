@@ -3,13 +3,14 @@
 #include <cmath>
 
 #include "core/random.hpp"
+#include "core/squares.hpp"
 
 namespace unshuffle {
 
 PredictiveDistance::PredictiveDistance(const Problem& problem, const Model& bound) : bound_(bound) {
   constexpr Index most_rows = 1000;
   const Index rows = std::min(most_rows, std::max(problem.responses(), problem.features()));
-  RandomStream random(0, 1ULL << 44U);
+  RandomStream random(0, Stream::predictive_distance);
   std::vector<Index> responses;
   std::vector<Index> features;
   for (Index k = 0; k < rows; ++k) {
@@ -18,7 +19,7 @@ PredictiveDistance::PredictiveDistance(const Problem& problem, const Model& boun
   }
   if (problem.x.cols() > 0) x_ = bound.basis(Side::response, problem.x(responses, Eigen::all));
   z_ = bound.basis(Side::feature, problem.z(features, Eigen::all));
-  unit_ = (problem.y.rowwise() - problem.y.colwise().mean()).norm() / std::sqrt(double(problem.responses()));
+  unit_ = std::sqrt(squares_about_mean(problem.y)) / std::sqrt(double(problem.responses()));
   if (!(unit_ > 0)) unit_ = 1;
 }
 

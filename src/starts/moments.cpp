@@ -319,9 +319,8 @@ std::vector<MomentStart> moment_starts(const Problem& problem, const Model& boun
   const MomentEquations equations(problem, *model);
   if (!equations.usable()) return {};
   std::vector<MomentStart> found(static_cast<std::size_t>(tries));
-  constexpr std::uint64_t stream = 1ULL << 43U;
   in_parallel(found.size(), [&](std::size_t k) {
-    RandomStream random(seed, stream + k);
+    RandomStream random(seed, Stream::moment_equations, k);
     Vector at = equations.random_point(random);
     const double misfit = solve(equations, at);
     found[k] = equations.start_at(at, misfit);

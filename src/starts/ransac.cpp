@@ -252,7 +252,7 @@ Matrix covariance_of(const Matrix& normal_matrix, double noise_sd) {
 
 Consensus ransac(const Model& bound, const LinkedRows& rows, RandomStream random, const RansacOptions& options) {
   const Index p = bound.parameters();
-  const Index sample = std::min(rows.size(), (p + rows.y.cols() - 1) / rows.y.cols());
+  const Index sample = std::min(rows.size(), rows_that_determine(p, rows.y.cols()));
   const Scene scene = make_scene(bound, rows, options.rows, sample, random);
 
   Consensus best;

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "core/random.hpp"
+#include "core/squares.hpp"
 #include "objective/batch.hpp"
 #include "starts/alignment.hpp"
 #include "starts/joint_moments.hpp"
@@ -21,20 +22,13 @@ namespace {
 
 constexpr int default_starts = 8;
 
-// Streams of random numbers; starts count from zero, so their streams do not meet these.
-constexpr std::uint64_t pairing_stream = 1ULL << 40U;
-constexpr std::uint64_t least_squares_stream = 1ULL << 41U;
-constexpr std::uint64_t moments_stream = 1ULL << 50U;
-constexpr std::uint64_t alone_stream = 1ULL << 51U;
-constexpr std::uint64_t alignment_stream = 1ULL << 52U;
-
 LinkedRows linked_in_order(const Problem& problem, const Model& bound) {
   const Links links = links_in_order(problem);
   return link(problem, bound, links.responses, links.features);
 }
 
 LinkedRows paired_at_random(const Problem& problem, const Model& bound, Index count) {
-  RandomStream random(0, pairing_stream);
+  RandomStream random(0, Stream::pairing_at_random);
   std::vector<Index> responses;
   std::vector<Index> features;
   for (Index k = 0; k < count; ++k) {
@@ -45,7 +39,7 @@ LinkedRows paired_at_random(const Problem& problem, const Model& bound, Index co
 }
 
 double spread_of(const Matrix& y) {
-  const double spread = (y.rowwise() - y.colwise().mean()).norm() / std::sqrt(double(y.size()));
+  const double spread = std::sqrt(squares_about_mean(y)) / std::sqrt(double(y.size()));
   return spread > 0 ? spread : 1.0;
 }
 
@@ -99,8 +93,8 @@ Start least_squares_start(const Problem& problem, const Model& bound, std::uint6
   return {"least squares", best.parameters, {}, 0};
 }
 
-Start ransac_start(const LinkedRows& rows, const Model& bound, std::uint64_t seed, std::uint64_t stream) {
-  const Consensus found = ransac(bound, rows, RandomStream(seed, stream));
+Start ransac_start(const LinkedRows& rows, const Model& bound, std::uint64_t seed, std::uint64_t number) {
+  const Consensus found = ransac(bound, rows, RandomStream(seed, Stream::start, number));
   if (!found.significant()) return {"ransac without consensus", found.parameters, {}, 0};
   return {"ransac", found.parameters, found.covariance, found.noise_sd};
 }
@@ -238,7 +232,8 @@ void add_joint_moments(const Problem& problem, const Model& bound, std::uint64_t
   if (problem.x.cols() > 0 || !bound.linear_in_parameters()) return;
   LinkedRows rows = link(problem, bound, {}, {});
   rows.z = bound.basis(Side::feature, problem.z);
-  for (const AffineMap& map : maps_of_joint_moments(problem.y, problem.z, most, RandomStream(seed, moments_stream))) {
+  for (const AffineMap& map :
+       maps_of_joint_moments(problem.y, problem.z, most, RandomStream(seed, Stream::joint_moments))) {
     rows.y = (problem.z * map.linear).rowwise() + map.offset;
     starts.push_back({"joint moments", least_squares(bound, rows, Vector::Zero(bound.parameters())).parameters, {}, 0});
   }
@@ -252,8 +247,8 @@ void add_single_responses(const Problem& problem, const Model& bound, std::uint6
   if (problem.outputs() < 2 || bound.additive() == nullptr || !bound.linear_in_parameters()) return;
   if (blocks_of(problem).size() > 1 || problem.has_prior()) return;
   for (Index k = 0; k < problem.outputs(); ++k) {
-    const std::uint64_t stream = alone_stream + static_cast<std::uint64_t>(k) * (tries + 1);
-    RandomStream random(seed, stream);
+    const std::uint64_t first = static_cast<std::uint64_t>(k) * (tries + 1);
+    RandomStream random(seed, Stream::single_response, first);
     const Problem sample = draw_batch(problem, sample_rows, random);
     Problem alone = sample;
     alone.y = sample.y.col(k);
@@ -261,7 +256,8 @@ void add_single_responses(const Problem& problem, const Model& bound, std::uint6
     const std::unique_ptr<Model> bound_alone = bound.bound_to(alone);
     SortedAlternation best;
     for (std::uint64_t trial = 0; trial < tries; ++trial) {
-      const Start from = random_start(alone, *bound_alone, RandomStream(seed, stream + 1 + trial));
+      const Start from =
+          random_start(alone, *bound_alone, RandomStream(seed, Stream::single_response, first + 1 + trial));
       SortedAlternation found = sorted_alternation(alone, *bound_alone, from.parameters);
       if (trial == 0 || found.squares < best.squares) best = std::move(found);
     }
@@ -277,7 +273,7 @@ void add_alignment(const Problem& problem, const Model& bound, std::uint64_t see
   constexpr Index sample_rows = 500;
   if (problem.outputs() < 2 || !bound.linear_in_parameters()) return;
   if (blocks_of(problem).size() > 1 || problem.has_prior()) return;
-  RandomStream random(seed, alignment_stream);
+  RandomStream random(seed, Stream::alignment_sample);
   const Problem sample = draw_batch(problem, sample_rows, random);
   const Links links = aligned(response_columns(sample), sample.z, alignment_epsilon).links;
   if (links.size() * problem.outputs() < bound.parameters()) return;
@@ -309,7 +305,7 @@ std::vector<Start> automatic_starts(const Problem& problem, const Model& bound, 
   }
   const int wanted = count > 0 ? count : trusted ? 1 : default_starts;
   for (auto k = std::uint64_t(starts.size()); int(starts.size()) < wanted; ++k) {
-    starts.push_back(random_start(problem, bound, RandomStream(seed, k)));
+    starts.push_back(random_start(problem, bound, RandomStream(seed, Stream::start, k)));
   }
   if (count > 0) starts.resize(static_cast<std::size_t>(count));
   return starts;
@@ -346,7 +342,7 @@ std::vector<Start> make_starts(const Problem& problem, const Model& bound, const
       return starts;
     case StartKind::random:
       for (std::uint64_t k = 0; k < count; ++k) {
-        starts.push_back(random_start(problem, bound, RandomStream(seed, k)));
+        starts.push_back(random_start(problem, bound, RandomStream(seed, Stream::start, k)));
       }
       return starts;
     case StartKind::user:
@@ -360,7 +356,7 @@ LeastSquares best_least_squares(const Problem& problem, const Model& bound, cons
   LeastSquares best = least_squares(bound, rows, Vector::Zero(bound.parameters()), row_weights);
   if (bound.linear_in_parameters()) return best;
   for (std::uint64_t trial = 0; trial < 10; ++trial) {
-    const Start from = random_start(problem, bound, RandomStream(seed, least_squares_stream + trial));
+    const Start from = random_start(problem, bound, RandomStream(seed, Stream::least_squares, trial));
     LeastSquares other = least_squares(bound, rows, from.parameters, row_weights);
     if (other.squares < best.squares) best = std::move(other);
   }

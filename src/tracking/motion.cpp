@@ -45,7 +45,7 @@ MotionModel MotionModel::constant_velocity() {
 }
 
 void MotionModel::draw_hidden_weights(std::uint64_t seed) {
-  RandomStream random(seed, 0x6d6f74696f6e);
+  RandomStream random(seed, Stream::hidden_weights);
   for (Index at = 0; at < Index(hidden_) * motion_inputs; ++at) {
     values_(linear_size + at) = random.normal() / std::sqrt(double(motion_inputs));
   }

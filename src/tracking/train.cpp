@@ -119,7 +119,7 @@ std::vector<TrainFrame> frames_of(const Detections& video, const MotionModel& mo
 }
 
 void train_epoch(TrainState& state, const std::vector<TrainFrame>& frames, const TrainOptions& options) {
-  RandomStream random(options.seed, std::uint64_t(state.epochs()));
+  RandomStream random(options.seed, Stream::training_epoch, std::uint64_t(state.epochs()));
   std::vector<Index> order(frames.size());
   std::iota(order.begin(), order.end(), Index{0});
   shuffle(order, random);

@@ -93,7 +93,7 @@ bool CompressedMeasure::is_of(const VectorRef& position, const VectorRef& weight
 }
 
 bool CompressedMeasure::fits_a_cell(const Range& range, Index count) const {
-  return count == 1 ||
+  return !(range.length() > 0) || count == 1 ||  // equal positions, and what is not a number, cannot be split
          (range.length() <= rule_.cell_width && range.length() <= rule_.widest_cell(range.low, range.high));
 }
 

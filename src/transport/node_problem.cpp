@@ -399,7 +399,8 @@ Vector NodeProblem::partner_deviation(Side side) const {
   const Eigen::ArrayXd first = by_row ? distances_.row_first : distances_.column_first;
   const Eigen::ArrayXd second = by_row ? distances_.row_second : distances_.column_second;
   const Eigen::ArrayXd mass = sums.max(1e-300);
-  return (sums > 0).select((second / mass - (first / mass).square()).max(0).sqrt(), 0);
+  // Not -0, as by rounding where all partners are at one position: lengths are divided by it.
+  return (sums > 0).select((second / mass - (first / mass).square()).max(0).sqrt().abs(), 0);
 }
 
 Vector NodeProblem::ratio_steepness(Side side) const {

@@ -9,8 +9,9 @@
 #include <array>
 #include <cmath>
 
-#include "core/chi_squared.hpp"
 #include "core/gram.hpp"
+#include "core/special.hpp"
+#include "core/squares.hpp"
 #include "starts/distance.hpp"
 #include "unshuffle/core/wording.hpp"
 #include "verdict/collinear.hpp"
@@ -346,7 +347,7 @@ std::vector<Rule> rules(const SearchResult& found, const SearchEvidence& e, cons
 Identifiability judge(const SearchResult& found, const std::vector<Symmetry>& symmetries, const Problem& problem,
                       const Model& bound, const Calibrated& answer) {
   const Optimum& best = found.optima.front().optimum;
-  const double spread = (problem.y.rowwise() - problem.y.colwise().mean()).norm() / std::sqrt(double(problem.y.rows()));
+  const double spread = std::sqrt(squares_about_mean(problem.y)) / std::sqrt(double(problem.y.rows()));
   const double noise = std::sqrt(best.epsilon / 2);
   SearchEvidence evidence;
   std::vector<Alternative> others = competitors(found, PredictiveDistance(problem, bound),

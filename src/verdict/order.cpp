@@ -41,6 +41,15 @@ std::string uncertain(const OrderEvidence& e) {
 /// The first that holds is the verdict.
 std::vector<Rule> rules(const OrderEvidence& e) {
   return {
+      {e.tied > 0 && (e.only_ties || order_is_chance(e)), Verdict::not_identifiable,
+       [&] {
+         return fmt::format(
+             "{} of {:.0f} responses have the same value, and the likelihood takes only these rows to be linked "
+             "rightly, "
+             "whatever their features are; it finds no other solution",
+             e.tied, e.rows);
+       },
+       another_model},
       {order_is_chance(e), Verdict::not_identifiable,
        [&] { return fmt::format("the row order explains the response no better than chance (p = {:.2g})", e.chance); },
        other_evidence},
@@ -50,6 +59,14 @@ std::vector<Rule> rules(const OrderEvidence& e) {
          return fmt::format("the row order explains the response little better than chance (p = {:.2g})", e.chance);
        },
        other_evidence},
+      {e.tied > 0, Verdict::weakly_identified,
+       [&] {
+         return fmt::format(
+             "{}; {} responses have the same value, and with less noise than it was allowed the likelihood takes only "
+             "those rows to be linked rightly",
+             share_of(e), e.tied);
+       },
+       another_model},
       {e.agreement < regression_disagrees, Verdict::weakly_identified,
        [&] {
          return fmt::format("{}, but regression on all rows contradicts them (p = {:.1g}): the model is too simple",

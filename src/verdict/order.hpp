@@ -16,6 +16,8 @@ struct OrderEvidence {
   double agreement = 1;     ///< With regression on all rows, as a probability.
   double independence = 1;  ///< Of wrong links and features, as a probability.
   bool limited = false;     ///< More links would be called wrong than contradict each other.
+  Index tied = 0;           ///< Responses of one value that the likelihood would take for all right links.
+  bool only_ties = false;   ///< It does.
   std::string rests_on;     ///< Completes "rests on".
 };
 

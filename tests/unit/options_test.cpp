@@ -153,8 +153,8 @@ TEST(Estimators, defaults_read_back_from_their_text) {
     const Estimator standard = *estimator_named(traits.name);
     for (const OptionInfo& info : options) {
       Estimator same = standard;
-      // A radius that is not given is no radius.
-      const bool stands_for_nothing = info.name == "rho1" || info.name == "rho2";
+      // A radius or an ε that is not given is none.
+      const bool stands_for_nothing = info.name == "rho1" || info.name == "rho2" || info.name == "epsilon_abs";
       set_option(same, info.name, stands_for_nothing ? word("auto") : text_of(info.standard));
       EXPECT_EQ(all_as_text(same), all_as_text(standard)) << traits.name << " " << info.name;
       EXPECT_EQ(option_values(same), option_values(standard)) << traits.name << " " << info.name;
@@ -227,7 +227,7 @@ TEST(Estimators, options_that_are_not_read_are_refused_naming_those_who_read_the
   EXPECT_EQ(together(Robot{}, {"epsilon", "epsilon_abs"}), "epsilon and epsilon_abs exclude each other");
   EXPECT_EQ(together(Robot{.descent = {.epsilon_start = 1e-5}}, {}), "epsilon_start = 1e-05 must be above ε = 0.0001");
   EXPECT_EQ(together(RobotRobust{.rho1 = 0, .rho2 = 0}, {}), "rho2 = 0 must be > 0 where rho1 = 0");
-  EXPECT_EQ(together(Am{}, {"learning_rate"}), "learning_rate has a meaning with am_step gradient only");
+  EXPECT_EQ(together(Am{}, {"learning_rate"}), "learning_rate has a meaning with gradient steps only");
   EXPECT_EQ(together(Am{.matched_step = MatchedStep::gradient}, {"learning_rate"}), "");
 }
 
