@@ -16,5 +16,5 @@ def test_is_typed():
     package = Path(unshuffle.__file__).parent
     assert (package / "py.typed").exists()
     stub = (package / "_core.pyi").read_text()
-    for name in ("class Transport:", "class FitOptions:", "def read_fcs", "def simulate"):
+    for name in ("class Transport:", "class Fitted:", "def read_fcs", "def simulate"):
         assert name in stub

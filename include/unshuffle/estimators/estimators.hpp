@@ -269,9 +269,7 @@ struct Am {
     visit(OptionText{"am_step", "Refit exactly after each matching, or one gradient step."}, self.matched_step);
     const bool stepwise = self.matched_step == MatchedStep::gradient || self.paper.paper;
     StepOptions::describe(self.step, visit, {stepwise, stepwise, "gradient steps", "gradient steps"});
-    visit(OptionText{"gradient_tolerance", "Where gradient steps end, relative to the gradient's natural scale.",
-                     positive},
-          self.gradient_tolerance);
+    visit(gradient_tolerance_option(), self.gradient_tolerance);
     StartOptions::describe(self.starts, visit);
     IterationLimit::describe(self.limit, visit);
     PaperSettings::describe(self.paper, visit);

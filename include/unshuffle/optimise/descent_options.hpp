@@ -45,6 +45,12 @@ struct StepOptions {
   }
 };
 
+/// Of every descent.
+[[nodiscard]] constexpr OptionText gradient_tolerance_option() {
+  return {"gradient_tolerance", "A descent ends when the gradient falls below this, relative to its natural scale.",
+          positive};
+}
+
 struct DescentOptions {
   Optimizer optimizer = Optimizer::automatic;
   StepOptions step{};
@@ -59,9 +65,7 @@ struct DescentOptions {
     StepOptions::describe(self.step, visit,
                           {momentum || self.optimizer == Optimizer::adam, momentum, "the optimizers momentum and adam",
                            "the optimizer momentum"});
-    visit(OptionText{"gradient_tolerance",
-                     "A descent ends when the gradient falls below this, relative to its natural scale.", positive},
-          self.gradient_tolerance);
+    visit(gradient_tolerance_option(), self.gradient_tolerance);
     visit(OptionText{"start_confidence",
                      "A RANSAC start knows its own uncertainty; the descent stays within this confidence region of it. "
                      "0: free descent.",
