@@ -118,6 +118,11 @@ def json_files():
            "columns": {"response": ["y"], "x": [], "z": ["z1"], "weights": "", "groups": [["a", "b"]],
                        "soft_groups": [["a", "b", 0.5]]}}
     yield "fit", json.dumps(fit).encode()
+    options = {"unmatched": 0.1, "rho1": -1.0, "objective": "entropic", "starts": 3, "start": [1, 2.5],
+               "paper_settings": True, "batch": 5}
+    told = {"method": "auto", "chosen": "robot-robust", "options": options,
+            "intervals": {"intercept": [0.5, None], "z1": [2, 3]}}
+    yield "options", json.dumps({**fit, **told}).encode()
     spline = {"coefficients": {"z1[1]": 1, "z1[2]": 2, "z1[3]": 3, "z1[4]": 4}, "model": "spline:1",
               "model_state": [3, -1, 0, 1, 0.25, 0.5, 0.25, 0.125], "covariance": None}
     yield "spline", json.dumps({**fit, **spline}).encode()
