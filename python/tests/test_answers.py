@@ -23,6 +23,8 @@ PROBLEMS = [problem for problem in all_problems() if not COMMAND_LINE_ONLY & pro
 def regressor(options):
     robust = "robust" in options or options.get("method") == "robot-robust"
     parameters = {name.replace("-", "_"): value for name, value in options.items() if name not in ABOUT_TABLES}
+    if "paper_settings" in parameters:  # which ask for robot on the command line
+        parameters.setdefault("method", "robot")
     kind = RobustShuffledRegressor if robust else ShuffledRegressor
     return kind(**parameters, fit_intercept="no-intercept" not in options, threads=2)
 

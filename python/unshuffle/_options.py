@@ -74,9 +74,10 @@ def plain(value):
 
 def given(estimator, options):
     """(name, value) of every option of the estimator object that is not at its default; None stands for the default."""
+    defaults = inspect.signature(type(estimator)).parameters
     chosen = []
-    for name, option in options.items():
+    for name in options:
         value = plain(getattr(estimator, name))
-        if value is not None and value != option["default"]:
+        if value is not None and value != defaults[name].default:
             chosen.append((name, value))
     return chosen

@@ -233,7 +233,7 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
         return {"multioutput": True}
 
 
-@takes_options({"unmatched": 0.2, **_own, "method": "robot-robust"}, _options)
+@takes_options({"unmatched": 0.2, "rho1": None, "rho2": None, **_own, "method": "robot-robust"}, _options)
 class RobustShuffledRegressor(ShuffledRegressor):
     """As ShuffledRegressor with method "robot-robust": rows without a partner may stay unmatched.
 
