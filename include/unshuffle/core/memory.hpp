@@ -3,7 +3,9 @@
 
 #include <cstddef>
 
-namespace unshuffle {
+#include "unshuffle/core/export.hpp"
+
+namespace UNSHUFFLE_EXPORT unshuffle {
 
 /// Freed memory stays with the process. Every evaluation frees and allocates arrays of the size of the data; glibc
 /// gives such arrays back to the system each time and gets them again one page fault per 4 KiB, which is close to half

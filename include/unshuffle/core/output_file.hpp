@@ -4,7 +4,9 @@
 #include <string>
 #include <string_view>
 
-namespace unshuffle {
+#include "unshuffle/core/export.hpp"
+
+namespace UNSHUFFLE_EXPORT unshuffle {
 
 /// Writes beside the target, syncs, then renames over it. Devices and pipes (/dev/stdout) are written straight to.
 /// Throws SystemFailure with path and reason, and leaves neither a temporary file nor a damaged target.

@@ -18,12 +18,13 @@
 #include <vector>
 
 #include "unshuffle/core/error.hpp"
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/model/model.hpp"
 
 // Does not include what it uses, so it comes after Eigen's own headers.
 #include <unsupported/Eigen/AutoDiff>
 
-namespace unshuffle {
+namespace UNSHUFFLE_EXPORT unshuffle {
 
 class FunctionModel final : public Model {
  public:

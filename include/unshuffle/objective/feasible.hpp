@@ -3,10 +3,11 @@
 
 #include <string>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/model/model.hpp"
 #include "unshuffle/tables/problem.hpp"
 
-namespace unshuffle {
+namespace UNSHUFFLE_EXPORT unshuffle {
 
 /// Throws BadData for what a fit of this model could not make sense of: too few rows, columns that never vary, numbers
 /// that cannot be squared.

@@ -2,9 +2,10 @@
 // It is here to be compared with the implicit gradient of Evaluator and transport::Solver, which need no iterate.
 #pragma once
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/core/types.hpp"
 
-namespace unshuffle {
+namespace UNSHUFFLE_EXPORT unshuffle {
 
 /// What is kept of the way forward.
 enum class Tape {

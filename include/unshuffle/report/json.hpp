@@ -7,10 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/estimators/result.hpp"
 #include "unshuffle/tables/tables_to_problem.hpp"
 
-namespace unshuffle {
+namespace UNSHUFFLE_EXPORT unshuffle {
 
 /// What was fitted by what, and what has to be remembered of it to be used on other tables.
 struct FitContext {
