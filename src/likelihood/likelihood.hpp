@@ -19,6 +19,18 @@ struct LikelihoodOptions {
 /// features that are like those at hand.
 [[nodiscard]] bool leaves_responses_out(const Problem& problem, const Model& bound, const LikelihoodOptions& options);
 
+/// Where a descent on the likelihood ended.
+struct Optimum {
+  Vector parameters;
+  double epsilon = 0;
+  double nats = 0;  ///< Minus the log-likelihood.
+  bool converged = false;
+  int iterations = 0;
+  std::string message;
+
+  [[nodiscard]] Vector theta() const;
+};
+
 /// Minus the log-likelihood of (w, σ²), in nats; the derivation stands in likelihood.cpp. θ = (w, log ε) with ε = 2σ².
 /// Where the noise is known it is the value that counts, and log ε has no influence.
 class LinkLikelihood {
@@ -31,6 +43,11 @@ class LinkLikelihood {
 
   /// The Hessian with central differences in log ε, and in w where there is no other: the observed information.
   Matrix information(const Vector& theta);
+
+  /// Trust-region Newton from (w, ε) where the Hessian is available, else L-BFGS. Ends early when `keep_going`, asked
+  /// in every iteration, says no.
+  [[nodiscard]] Optimum most_likely_near(const Vector& w, double epsilon, int max_iterations,
+                                         const std::function<bool()>& keep_going = {});
 
   /// Subtracts tilt·θ from the value; see calibrated().
   void set_tilt(Vector tilt) { tilt_ = std::move(tilt); }
@@ -64,23 +81,5 @@ class LinkLikelihood {
   double known_epsilon_ = 0;
   int evaluations_ = 0;
 };
-
-/// Where a descent on the likelihood ended.
-struct Optimum {
-  Vector parameters;
-  double epsilon = 0;
-  double nats = 0;  ///< Minus the log-likelihood.
-  bool converged = false;
-  int iterations = 0;
-  std::string message;
-
-  [[nodiscard]] Vector theta() const;
-};
-
-/// Trust-region Newton from (w, ε) where the Hessian is to be had, else L-BFGS. Ends early when `keep_going`, asked in
-/// every iteration, says no.
-[[nodiscard]] Optimum most_likely_near(LinkLikelihood& likelihood, const Problem& problem, const Model& bound,
-                                       const Vector& w, double epsilon, int max_iterations,
-                                       const std::function<bool()>& keep_going = {});
 
 }  // namespace unshuffle
