@@ -11,7 +11,7 @@ namespace {
 
 void require_fcs(const EventFlags& flags) {
   const auto refuse = [](std::string_view option) {
-    throw InvalidInput(fmt::format("{} has a meaning with FCS files only", option));
+    throw InvalidInput(fmt::format("{} applies only with FCS files", option));
   };
   if (!flags.transforms.empty()) refuse("--transform");
   if (flags.compensate) refuse("--compensate");

@@ -77,7 +77,7 @@ void add_size_options(CLI::App& app, FitCommand& command) {
 }
 
 void require_meaning(bool given, const char* flag, bool has_meaning, std::string_view with) {
-  if (given && !has_meaning) throw InvalidInput(fmt::format("{} has a meaning with {} only", flag, with));
+  if (given && !has_meaning) throw InvalidInput(fmt::format("{} applies only with {}", flag, with));
 }
 
 /// Options that only some estimators have a use for are refused with the others, not ignored.

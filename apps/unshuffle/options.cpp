@@ -123,7 +123,7 @@ void add_table_options(CLI::App& command, TableOptions& options) {
 
 void require_meaning(const CLI::Option& option, bool has_meaning, std::string_view with) {
   if (option.count() == 0 || has_meaning) return;
-  throw InvalidInput(fmt::format("{} has a meaning with {} only", option.get_name(), with));
+  throw InvalidInput(fmt::format("{} applies only with {}", option.get_name(), with));
 }
 
 void require_outputs(const std::vector<Output>& outputs) {

@@ -42,16 +42,16 @@ struct SimulateCommand {
 void require_meaning(const SimulateCommand& command, bool cytometry) {
   for (const CLI::Option* option : cytometry ? command.not_cytometry : command.only_cytometry) {
     if (option->count() == 0) continue;
-    throw InvalidInput(fmt::format("{} has {} meaning with the design cytometry{}", option->get_name(),
-                                   cytometry ? "no" : "a", cytometry ? "" : " only"));
+    throw InvalidInput(fmt::format("{} {} with the design cytometry", option->get_name(),
+                                   cytometry ? "cannot be used" : "applies only"));
   }
   const bool scaled = !command.events.transforms.empty() || command.events.compensate || !command.features.empty();
   if (scaled && command.from.empty()) {
-    throw InvalidInput("--features, --transform and --compensate have a meaning with --from only");
+    throw InvalidInput("--features, --transform and --compensate apply only with --from");
   }
   for (const CLI::Option* option : command.only_drawn) {
     if (option->count() == 0 || command.from.empty()) continue;
-    throw InvalidInput(fmt::format("{} has no meaning with --from: the noise is that of the file", option->get_name()));
+    throw InvalidInput(fmt::format("{} cannot be used with --from: the noise is that of the file", option->get_name()));
   }
 }
 

@@ -123,7 +123,7 @@ int run(const TrackCommand& command) {
   if (command.threads < 0) throw InvalidInput(fmt::format("--threads = {} must be at least 0", command.threads));
   const bool sort = command.kind == "sort";
   if (sort && (command.model_given->count() > 0 || command.adapt)) {
-    throw InvalidInput("--tracker sort has a motion model of its own; --model and --adapt have no meaning with it");
+    throw InvalidInput("--tracker sort has a motion model of its own; --model and --adapt cannot be used with it");
   }
   if (sort) {
     tracking::validate(to_sort_options(command.tracker));

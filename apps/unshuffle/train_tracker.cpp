@@ -66,14 +66,14 @@ int run(TrainTrackerCommand command, const CLI::App& app) {
   const bool siamese = command.model == "siamese";
   for (const std::string& option : siamese ? options_of_boxes : options_of_pixels) {
     if (app.count(option) > 0) {
-      throw InvalidInput(fmt::format("{} has no meaning with --model {}", option, command.model));
+      throw InvalidInput(fmt::format("{} cannot be used with --model {}", option, command.model));
     }
   }
   require_outputs({{"--out", command.out}, {"--checkpoint", command.checkpoint}, {"--trace", command.trace}});
   use_threads(command.threads);
   if (!siamese) return train_motion_model(command);
   if (app.count("--start") > 0 && app.count("--width") > 0) {
-    throw InvalidInput("--width has no meaning with --start: the network is as wide as its weights");
+    throw InvalidInput("--width cannot be used with --start: the network is as wide as its weights");
   }
   const pixels::SiameseTrainOptions usual;
   if (app.count("--learning-rate") == 0) command.training.learning_rate = usual.learning_rate;

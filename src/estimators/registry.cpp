@@ -212,7 +212,7 @@ void set_option(Estimator& estimator, std::string_view name, const OptionValue& 
   if (std::visit([&](auto& one) { return set_option(one, name, value); }, estimator)) return;
   const std::string readers = readers_of(name);
   if (readers.empty()) throw InvalidInput(fmt::format("there is no option {}", option(name)));
-  throw InvalidInput(fmt::format("{} has a meaning with {} only", option(name), option("method", readers)));
+  throw InvalidInput(fmt::format("{} applies only with {}", option(name), option("method", readers)));
 }
 
 void validate(const Estimator& estimator, const std::vector<std::string>& given) {
