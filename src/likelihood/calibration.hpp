@@ -1,4 +1,4 @@
-// Takes the bias out of the likelihood over all links by simulation, and says how uncertain its optimum is.
+// Removes the bias of the likelihood over all links by simulation and estimates the uncertainty of its optimum.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace unshuffle {
 
-/// An assumption made otherwise: samples of the model with it, and what the answer would be.
+/// A changed assumption: samples of the model under it, and what the answer would be.
 struct WhatIf {
   std::string assumption;  ///< "the noise is skewed".
   Vector shift;            ///< How far the coefficients would move.
@@ -18,13 +18,13 @@ struct WhatIf {
 
 struct Calibrated {
   Optimum optimum;    ///< `nats` is still the likelihood's own value, comparable with other optima.
-  Vector tilt;        ///< What was taken off the gradient.
+  Vector tilt;        ///< What was subtracted from the gradient.
   Matrix covariance;  ///< Of the parameters; empty where the likelihood does not curve upward all around.
   double misfit = 0;  ///< How far the responses' distribution is from that of samples of the model, in standard
                       ///< deviations of how far those are; within groups, where there are any.
   std::vector<WhatIf> what_if{};  ///< Assumptions that nothing but the responses' distribution could refute.
 
-  /// The covariance with every assumption counted that the responses would not have refuted.
+  /// The covariance, including every alternative assumption that the responses do not rule out.
   [[nodiscard]] Matrix doubted_covariance() const;
   /// These assumptions.
   [[nodiscard]] std::vector<const WhatIf*> unrefuted() const;

@@ -1,4 +1,4 @@
-// How likely the responses are when nothing is known of the links.
+// The likelihood of the responses when the links are unknown.
 #pragma once
 
 #include <array>
@@ -15,12 +15,12 @@ struct LikelihoodOptions {
   double known_noise_sd = 0;   ///< 0: estimated.
 };
 
-/// Whether responses that have no partner are left out, with a law of their own. Else they are taken to belong to
-/// features that are like those at hand.
+/// Whether responses without a partner follow a law of their own. Otherwise they are assumed to belong to unseen
+/// features like the observed ones.
 [[nodiscard]] bool leaves_responses_out(const Problem& problem, const Model& bound, const LikelihoodOptions& options);
 
-/// Minus the log-likelihood of (w, σ²), in nats; the derivation stands in likelihood.cpp. θ = (w, log ε) with ε = 2σ².
-/// Where the noise is known it is the value that counts, and log ε has no influence.
+/// Minus the log-likelihood of (w, σ²), in nats; derived in likelihood.cpp and docs/mathematics.md §5. θ = (w, log ε)
+/// with ε = 2σ². If the noise is known, its value is used and log ε has no effect.
 class LinkLikelihood {
  public:
   /// Both must outlive it; `problem` is completed(), `bound` bound to it.
@@ -29,7 +29,7 @@ class LinkLikelihood {
   /// Value and gradient; the Hessian is exact in w and by a difference in log ε (sorted backend only).
   Sample at(const Vector& theta, bool with_hessian);
 
-  /// The Hessian with central differences in log ε, and in w where there is no other: the observed information.
+  /// The observed information: the Hessian, with central differences in log ε, and in w when there is no exact one.
   Matrix information(const Vector& theta);
 
   /// Subtracts tilt·θ from the value; see calibrated().
@@ -59,8 +59,8 @@ class LinkLikelihood {
   std::vector<DenseStretch> blocks_;
   Vector tilt_;
   double numbers_ = 0;   ///< Links times outputs.
-  double constant_ = 0;  ///< What makes the value a log-density.
-  double floor_ = 0;     ///< Smallest log ε that is looked at.
+  double constant_ = 0;  ///< Makes the value a log-density.
+  double floor_ = 0;     ///< Smallest log ε considered.
   double known_epsilon_ = 0;
   int evaluations_ = 0;
 };
@@ -77,8 +77,8 @@ struct Optimum {
   [[nodiscard]] Vector theta() const;
 };
 
-/// Trust-region Newton from (w, ε) where the Hessian is to be had, else L-BFGS. Ends early when `keep_going`, asked in
-/// every iteration, says no.
+/// Trust-region Newton from (w, ε) if the Hessian is available, else L-BFGS. Stops early when `keep_going`, called in
+/// every iteration, returns false.
 [[nodiscard]] Optimum most_likely_near(LinkLikelihood& likelihood, const Problem& problem, const Model& bound,
                                        const Vector& w, double epsilon, int max_iterations,
                                        const std::function<bool()>& keep_going = {});

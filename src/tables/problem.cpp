@@ -311,7 +311,7 @@ LeftOver rows_left_over(const Problem& problem) {
 // The true partner of a response with label v has the same label with probability a, and is then any of the features
 // that have it; a feature that is not the partner has it with probability q, the share of features with label v. Equal
 // labels multiply the odds of the pair by a/q, different ones by (1-a)/(1-q), so a rare label is stronger evidence than
-// a common one (Fellegi & Sunter 1969; docs/mathematics.md §2.3).
+// a common one (Fellegi & Sunter 1969; docs/mathematics.md §1.4).
 Matrix log_weights_of_keys(const Problem& problem, const std::vector<Index>& response_rows,
                            const std::vector<Index>& feature_rows) {
   Matrix sum = Matrix::Zero(static_cast<Index>(response_rows.size()), static_cast<Index>(feature_rows.size()));
