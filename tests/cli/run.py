@@ -475,7 +475,7 @@ class BadUsage(Case):
                     says="--repeat = 0 must be at least 1")
 
     def test_two_outputs_in_one_file(self):
-        self.refuse_fit("--pairs", "fit.json", says="--out and --pairs both name fit.json; give each a file of its own")
+        self.refuse_fit("--pairs", "fit.json", says="--out and --pairs both name fit.json; give each its own file")
         self.refuse_fit("--links", "o", "--report", "./o", says="--links and --report both name ./o")
         self.refuse_fit("--method", "robot", "--trace", "o", "--checkpoint", "o", says="--trace and --checkpoint both name o")
         self.refuse_fit("--method", "robot", "--stream", "--trace", "fit.json", says="--out and --trace both name fit.json")
@@ -492,7 +492,7 @@ class BadUsage(Case):
         self.refuse_fit("--optimizer", "lbfgs", "--method", "am", says="--optimizer applies only with --method robot, robot-robust, robot-unrolled")
         self.refuse_fit("--method", "oracle", "--quiet", says="oracle needs known pairs")
         self.refuse_fit("--method", "robot", "--truth", "t.json", says="--truth applies only with --method oracle")
-        self.refuse_fit("--method", "oracle", "--truth", "t.json", "--known", "k.csv", says="give one of them")
+        self.refuse_fit("--method", "oracle", "--truth", "t.json", "--known", "k.csv", says="use one of them")
         self.refuse_fit("--robust", "--method", "robot", says="--robust contradicts --method robot")
 
 

@@ -9,7 +9,7 @@
 //
 //     template <class Self, class Visit>
 //     static void describe(Self& self, Visit&& visit) {
-//       visit(OptionText{"rr_threshold", "Residuals beyond so many noise standard deviations count as wrong links.",
+//       visit(OptionText{"rr_threshold", "Residuals beyond this many noise standard deviations count as wrong links.",
 //                        positive},
 //             self.threshold);
 //     }

@@ -41,10 +41,11 @@ struct Bootstrap {
 
   template <class Self, class Visit>
   static void describe(Self& self, Visit&& visit) {
-    visit(OptionText{"bootstrap",
-                     "Standard errors from so many samples of the fitted model (adjusted: of the rows); 0: by formula.",
-                     {"0 or at least 2", [](double v) { return v == 0 || v >= 2; }}},
-          self.samples);
+    visit(
+        OptionText{"bootstrap",
+                   "Standard errors from this many samples of the fitted model (adjusted: of the rows); 0: by formula.",
+                   {"0 or at least 2", [](double v) { return v == 0 || v >= 2; }}},
+        self.samples);
   }
 };
 
@@ -323,7 +324,7 @@ struct Rr {
 
   template <class Self, class Visit>
   static void describe(Self& self, Visit&& visit) {
-    visit(OptionText{"rr_threshold", "Residuals beyond so many noise standard deviations count as wrong links.",
+    visit(OptionText{"rr_threshold", "Residuals beyond this many noise standard deviations count as wrong links.",
                      positive},
           self.threshold);
     PlanAtAnswer::describe(self.plan, visit);

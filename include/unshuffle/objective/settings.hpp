@@ -50,10 +50,10 @@ struct Smoothing {
     visit(OptionText{"epsilon", "Smoothing of the matching, relative to the largest cost. Smaller: sharper matches.",
                      positive},
           self.epsilon);
-    visit(OptionText{"epsilon_abs",
-                     "The same in the unit of the cost, the squared response, instead of epsilon; 0: not used.",
-                     positive},
-          self.epsilon_abs);
+    visit(
+        OptionText{"epsilon_abs",
+                   "The same in the unit of the cost, the squared response; replaces epsilon. 0: not used.", positive},
+        self.epsilon_abs);
   }
 };
 

@@ -72,7 +72,7 @@ struct DescentOptions {
                      share_or_zero},
           self.start_confidence);
     visit(OptionText{"epsilon_start",
-                     "Begin with this larger ε, meant as epsilon or epsilon_abs is, and go down; 0: begin with ε.",
+                     "Start with this larger ε, in the unit of epsilon or epsilon_abs, and reduce it; 0: start with ε.",
                      not_negative},
           self.epsilon_start);
   }

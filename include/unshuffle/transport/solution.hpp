@@ -32,7 +32,7 @@ class Solution {
   [[nodiscard]] double epsilon() const;         ///< In the unit of the cost.
 
   [[nodiscard]] bool converged() const;
-  [[nodiscard]] const std::string& message() const;  ///< Why not, when not converged.
+  [[nodiscard]] const std::string& message() const;  ///< The reason when not converged.
   [[nodiscard]] double marginal_error() const;       ///< Σ|sums - demanded| over rows and columns.
   /// Marginal error before the first and after every step at the final ε.
   [[nodiscard]] const std::vector<double>& error_history() const;
