@@ -1,4 +1,4 @@
-// The solution of a transport problem, and what follows from it.
+// The solution of a transport problem and its derivatives.
 #pragma once
 
 #include <memory>
@@ -9,10 +9,9 @@
 
 namespace unshuffle::transport {
 
-/// A plan with its value, potentials and derivatives. It owns all it needs, so it stays what it is whatever the solver
-/// that found it does next, and may outlive it. Copies share one solution. Any number of threads may use it at once;
-/// where several processes share the plan, derivatives are calls that all of them make, and the team must still be
-/// there.
+/// A plan with its value, potentials and derivatives. It owns all it needs: it is independent of the solver that
+/// computed it and may outlive it. Copies share one solution. It is thread-safe; if several processes share the plan,
+/// all of them must call derivatives together, and the team must still exist.
 class Solution {
  public:
   /// What was solved and how; transport::solve() and Solver make it.
