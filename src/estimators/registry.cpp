@@ -1,4 +1,4 @@
-// One row per estimator: what it is called and what kind it is.
+// One row per estimator: its name and traits.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ constexpr std::array<EstimatorTraits, std::variant_size_v<Estimator>> table{{
      .in_pieces = true,
      .shares_plan = true},
     {.name = "robot-robust",
-     .help = "the same where rows may stay without a partner",
+     .help = "the same, with rows allowed to stay unmatched",
      .prior = true,
      .traced = true,
      .in_pieces = true,
@@ -72,7 +72,7 @@ constexpr std::size_t place_among(const std::variant<Types...>*) {
   return place;
 }
 
-// The rows follow the variant; a few of them stand for all.
+// The rows follow the order of the variant; checked for a few.
 template <class Wanted>
 constexpr bool stands_as(std::string_view name) {
   return table[place_among<Wanted>(static_cast<Estimator*>(nullptr))].name == name;
@@ -118,11 +118,11 @@ struct RobustSide {
 
   [[nodiscard]] double spread() const { return rho * rows; }
 
-  /// The share of its rows that it may leave out: leaving out f of them needs a spread of f/(1-f).
+  /// The share of its rows that may stay unmatched: f of them need a spread of f/(1-f).
   [[nodiscard]] double left_out() const { return rho >= 0 ? spread() / (1 + spread()) : unmatched; }
 };
 
-// A side may leave out its share; the larger of two sides also those rows for which the other one has no partner left.
+// Each side may leave its share unmatched; the larger side also its surplus rows.
 transport::MarginalPolicy relaxed(const RobustSide& side, const RobustSide& other) {
   if (side.rho == 0) return transport::Exact{};
   if (side.rho > 0) return transport::Ball{.spread = side.spread()};

@@ -604,7 +604,7 @@ class BadData(Case):
             self.write("w.json", content)
             self.refuse(3, "gradient", "r.csv", "f.csv", "--response", "y", "--quiet", "--at", "w.json", says=says)
 
-        refuse_at("{", "w.json: not JSON")
+        refuse_at("{", "w.json: not valid JSON")
         refuse_at("{}", 'w.json: the key "coefficients" is missing')
         refuse_at('{"coefficients": {"a": 1, "b": 2}}', 'w.json: the coefficient "c" is missing')
         refuse_at('{"coefficients": {"a": 1, "b": 2, "c": 3, "d": 4}}', 'w.json: the model has no parameter "d"')
@@ -665,7 +665,7 @@ class Reproduce(Case):
 
     def test_what_cannot_be_reproduced(self):
         self.refuse(2, "reproduce", "nothing", "--out", "a", says="nothing")
-        self.refuse(2, "reproduce", "cytometry", "--cytometry-file", "x.fcs", "--out", "a", says="belong together")
+        self.refuse(2, "reproduce", "cytometry", "--cytometry-file", "x.fcs", "--out", "a", says="must be given together")
         self.refuse(3, "reproduce", "rho", "--from", "none", "--out", "a", says="rho.csv", creates=["a"])
 
 
@@ -771,9 +771,9 @@ class Cytometry(Case):
     def test_bad_files_and_options_are_refused(self):
         self.make_events()
         fit = ["fit", "s/responses.fcs", "s/features.fcs", "--response", "y"]
-        self.refuse(2, *fit, "--transform", "magic", says='"magic" is no scale')
+        self.refuse(2, *fit, "--transform", "magic", says='"magic" is not a scale')
         self.refuse(3, *fit, "--transform", "q=log", says='no column "q"')
-        self.refuse(3, *fit, "--transform", "log", says="which is no finite number on the scale log")
+        self.refuse(3, *fit, "--transform", "log", says="which is not a finite number on the scale log")
         self.refuse(3, *fit, "--compensate", says="no spillover matrix")
         self.refuse(3, *fit, "--gates", "missing.xml", says="missing.xml")
         self.refuse(2, *fit, "--equal-mass-gates", 1, says="equal-mass gates = 1 must be at least 2")
@@ -782,12 +782,12 @@ class Cytometry(Case):
         for option in (["--transform", "log"], ["--compensate"], ["--gates", "g.xml"]):
             self.refuse(2, *csv_fit, *option, says=option[0] + " applies only with FCS files")
         self.write("broken.fcs", "FCS3.1 and nothing more")
-        self.refuse(3, "fit", "broken.fcs", "--response", "y", says="broken.fcs: this is no FCS file")
-        self.refuse(3, "info", "broken.fcs", says="broken.fcs: this is no FCS file")
+        self.refuse(3, "fit", "broken.fcs", "--response", "y", says="broken.fcs: this is not an FCS file")
+        self.refuse(3, "info", "broken.fcs", says="broken.fcs: this is not an FCS file")
         self.refuse(2, "simulate", "cytometry", "--mean", 1, "--out", "u", says="--mean cannot be used with the design cytometry")
         self.refuse(2, "simulate", "linear", "--fcs", "--out", "u", says="--fcs applies only with the design cytometry")
         self.refuse(2, "simulate", "cytometry", "--from", "s/features.fcs", "--out", "u", says="--response")
-        self.refuse(2, "simulate", "cytometry", "--transform", "log", "--out", "u", says="--from only")
+        self.refuse(2, "simulate", "cytometry", "--transform", "log", "--out", "u", says="apply only with --from")
         self.refuse(2, "simulate", "cytometry", "--from", "s/features.fcs", "--response", "z1", "--noise", 1, "--out", "u",
                     says="--noise cannot be used with --from")
 

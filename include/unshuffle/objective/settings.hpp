@@ -17,7 +17,7 @@ inline constexpr std::array objective_words{Word<Objective>{"transport", Objecti
                                             Word<Objective>{"entropic", Objective::entropic}};
 constexpr std::span<const Word<Objective>> words_of(Objective) { return objective_words; }
 
-/// How exactly the inner problem is solved, and by what.
+/// Accuracy and backend of the inner problem.
 struct Precision {
   Backend backend = Backend::automatic;
   double tolerance = 1e-9;
@@ -57,7 +57,7 @@ struct Smoothing {
   }
 };
 
-/// What the evaluator is told; the sums of the plan are exact.
+/// The evaluator's options; the sums of the plan are exact.
 [[nodiscard]] inline EvaluatorOptions evaluator_options(const Precision& precision, const Epsilon& epsilon = {},
                                                         Objective objective = Objective::transport) {
   EvaluatorOptions made;

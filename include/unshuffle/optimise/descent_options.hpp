@@ -1,4 +1,4 @@
-// How a descent moves, as far as users choose it.
+// User options of a descent.
 #pragma once
 
 #include <array>
@@ -8,11 +8,11 @@
 namespace unshuffle {
 
 enum class Optimizer {
-  automatic,     ///< trust_region on the sorted backend from starts that know how near they are, else lbfgs.
+  automatic,     ///< trust_region on the sorted backend from starts with a known covariance, else lbfgs.
   trust_region,  ///< Newton steps in a trust region; needs the sorted backend.
   lbfgs,         ///< Limited-memory quasi-Newton with a strong-Wolfe line search.
-  momentum,      ///< Gradient descent with momentum at a fixed step, the paper's.
-  adam,          ///< Mini-batches of rows drawn anew every step.
+  momentum,      ///< Gradient descent with momentum at a fixed step, as in the paper.
+  adam,          ///< Mini-batches of rows, redrawn every step.
 };
 inline constexpr std::array optimizer_words{
     Word<Optimizer>{"auto", Optimizer::automatic}, Word<Optimizer>{"trust-region", Optimizer::trust_region},
@@ -26,7 +26,7 @@ struct StepOptions {
   double momentum = 0.9;
   Index batch = 0;
 
-  /// When they are read, and what to say when they are not.
+  /// When they are read, and the message when they are not.
   struct Meaning {
     bool stepwise, with_momentum;
     const char* steps;
@@ -67,7 +67,7 @@ struct DescentOptions {
                            "the optimizer momentum"});
     visit(gradient_tolerance_option(), self.gradient_tolerance);
     visit(OptionText{"start_confidence",
-                     "A RANSAC start knows its own uncertainty; the descent stays within this confidence region of it. "
+                     "A RANSAC start has a known uncertainty; the descent stays within this confidence region of it. "
                      "0: free descent.",
                      share_or_zero},
           self.start_confidence);
