@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes docs/reliability.md: problems certified, faults injected, inputs fuzzed, load held.
+"""Writes docs/results/reliability.md: problems certified, faults injected, inputs fuzzed, load held.
 
 Usage: scripts/reliability.py [--seeds N]
 Runs the torture suite and the fault tests of build/release; what was fuzzed and how large tables were fitted is read from
@@ -82,7 +82,7 @@ def main():
             "counted where they happened. Every test run replays the corpus with 20,000 random changes per parser.", "",
             *fuzzed(), "", "## Longer checks", "", "By `scripts/checks.sh`; every test run also uses the address and undefined "
             "behaviour sanitizers.", "", *checked(), "", "## Load held", "", *held(), ""]
-    (ROOT / "docs/reliability.md").write_text("\n".join(text))
+    (ROOT / "docs/results/reliability.md").write_text("\n".join(text))
 
 
 if __name__ == "__main__":

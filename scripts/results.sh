@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every experiment of the paper in full and writes docs/results.md from the measurements, which are kept in
+# Runs every experiment of the paper in full and writes docs/results/paper.md from the measurements, which are kept in
 # docs/results/paper with the figures drawn from them; pages go to build/results too. Arguments are passed on to
 # `unshuffle reproduce all` (--mot-data FOLDER adds the tracking table, --resume goes on after an interruption).
 # --pages: page and figures from the kept measurements alone. Needs matplotlib (scripts/test-python.sh installs it).
@@ -19,5 +19,5 @@ python=build/venv/bin/python
 [ -x "$python" ] || python=python3
 "$python" build/results/figures.py
 cp build/results/*.svg "$kept"
-sed 's|\](\([a-z-]*\.svg\))|](results/paper/\1)|' build/results/results.md > docs/results.md
-echo "wrote docs/results.md and the figures in $kept; build/results/index.html shows them on one page"
+sed 's|\](\([a-z-]*\.svg\))|](paper/\1)|' build/results/results.md > docs/results/paper.md
+echo "wrote docs/results/paper.md and the figures in $kept; build/results/index.html shows them on one page"

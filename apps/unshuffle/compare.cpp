@@ -1,4 +1,4 @@
-// unshuffle compare: one table over methods. A method that cannot run is a row that says why.
+// unshuffle compare: one table of methods. A method that cannot run gets a row with the reason.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -45,7 +45,7 @@ struct Test {
   Matrix y;
 };
 
-/// What a method came to, or why it did not.
+/// The result of a method, or why there is none.
 struct Row {
   std::string method;
   std::optional<Result> fit;
@@ -66,7 +66,7 @@ struct Bench {
   std::vector<KnownPair> true_links;
 };
 
-/// Estimators that are tried without being asked for.
+/// Estimators compared by default.
 std::vector<Estimator> default_estimators(const CompareCommand& command, const Problem& problem) {
   constexpr double many_pairs = 5e5;
   const bool small = double(problem.responses()) * double(problem.features()) <= many_pairs;
@@ -86,20 +86,21 @@ std::vector<Estimator> named_estimators(const CompareCommand& command) {
   std::vector<Estimator> estimators;
   for (const std::string& name : command.methods) {
     const auto estimator = estimator_named(name);
-    if (!estimator) throw InvalidInput(fmt::format("--methods {}: no method has this name", name));
+    if (!estimator) throw InvalidInput(fmt::format("--methods {}: there is no such method", name));
     estimators.push_back(*estimator);
   }
   return estimators;
 }
 
-/// An option that none of them reads is not ignored in silence.
+/// An option that none of them reads is reported, not silently ignored.
 void tell_of_unread_options(const EstimatorFlags& flags, const std::vector<Estimator>& estimators) {
   for (const std::string& name : flags.given()) {
     const bool read = std::any_of(estimators.begin(), estimators.end(), [&](const Estimator& one) {
       const auto values = option_values(one);
       return std::any_of(values.begin(), values.end(), [&](const auto& value) { return value.first == name; });
     });
-    if (!read) fmt::print(stderr, "unshuffle: note: {}: none of the methods compared reads it\n", flag_of(name));
+    if (!read)
+      fmt::print(stderr, "unshuffle: note: {}: ignored, as none of the compared methods reads it\n", flag_of(name));
   }
 }
 
@@ -252,12 +253,13 @@ int run(const CompareCommand& command) {
 }  // namespace
 
 Command add_compare(CLI::App& root) {
-  CLI::App* app = root.add_subcommand("compare", "Fit the same tables by several methods and tell how they did.");
+  CLI::App* app = root.add_subcommand("compare", "Fit the same tables by several methods and compare the results.");
   const auto command = std::make_shared<CompareCommand>(*app);
   add_table_options(*app, command->tables);
-  app->add_option("--methods", command->methods,
-                  "Names as in fit --method, by comma; all that apply when not given (robot-unrolled has to be asked "
-                  "for, and sinkhorn-gw for more than about 700 rows).")
+  app->add_option(
+         "--methods", command->methods,
+         "Names as in fit --method, separated by commas; by default all that apply (robot-unrolled must be named "
+         "explicitly, as must sinkhorn-gw beyond about 700 rows).")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("NAME");
@@ -270,9 +272,10 @@ Command add_compare(CLI::App& root) {
   app->add_flag("--json", command->json, "Print JSON instead of a table.");
   add_verbose_option(*app, command->verbose);
   app->footer(
-      "With --truth (a truth.json of simulate) the coefficients' relative error is told and the oracle takes part.\n"
+      "With --truth (a truth.json of simulate) the relative error of the coefficients is shown and oracle is "
+      "included.\n"
       "Objectives differ between methods; the transport cost is the same function for all of them.\n"
-      "A method that cannot run on these tables is a row with its reason. Exit code 1 when none could.\n\n"
+      "A method that cannot run on these tables gets a row with the reason. Exit code 1 if none could run.\n\n"
       "Example:\n"
       "  unshuffle simulate sensing --n 1000 --dim-z 5 --snr 100 --mean 1 --out sample\n"
       "  unshuffle compare sample/responses.csv sample/features.csv --response y --hint rows \\\n"

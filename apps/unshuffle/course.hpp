@@ -1,4 +1,4 @@
-// What happened on the way to a fit, for --verbose.
+// The course of a fit, for --verbose.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,11 +9,10 @@
 namespace unshuffle::app {
 
 /// Excludes --quiet, which must have been added before.
-void add_verbose_option(
-    CLI::App& command, bool& verbose,
-    const std::string& help = "Also print where every start led, and every iteration that was traced.");
+void add_verbose_option(CLI::App& command, bool& verbose,
+                        const std::string& help = "Also print the outcome of every start and every traced iteration.");
 
-/// Where every start led, best first, and the iterations that were traced.
+/// The outcome of every start, best first, and the traced iterations.
 [[nodiscard]] std::string course_of(const Course& course);
 
 }  // namespace unshuffle::app

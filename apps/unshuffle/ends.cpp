@@ -32,7 +32,7 @@ void on_signal(int signal) {
              128 + signal);
 }
 
-/// An exception cannot leave a parallel loop: memory that runs out inside of one ends here.
+/// An exception cannot leave a parallel loop: running out of memory inside one ends here.
 void on_terminate() {
   try {
     if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
@@ -54,8 +54,8 @@ void leave_cleanly() {
 
 void prepare_for_limited_memory(char** argv) {
   if (!memory_is_limited()) return;
-  // A thread of OpenBLAS that gets no memory tries forever, and the program's end waits for it. This library never uses
-  // those threads, but they start when it is loaded, so the environment must say so before.
+  // An OpenBLAS thread that gets no memory retries forever, and program exit waits for it. This library never uses
+  // those threads, but they start when OpenBLAS is loaded, so the environment must disable them first.
   if (::getenv("OPENBLAS_NUM_THREADS") == nullptr) {
     ::setenv("OPENBLAS_NUM_THREADS", "1", 1);
     ::execv("/proc/self/exe", argv);

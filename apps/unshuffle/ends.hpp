@@ -1,15 +1,15 @@
-// What happens when the user, or the system, ends a run, or memory does.
+// Handling of interrupts, termination and lack of memory.
 #pragma once
 
 namespace unshuffle::app {
 
-/// From now on SIGINT and SIGTERM (exit code 128 + signal) and memory that runs out in a parallel loop (4) lead to one
-/// line on stderr and leave no unfinished file.
+/// From now on SIGINT and SIGTERM (exit code 128 + signal) and lack of memory in a parallel loop (4) print one line on
+/// stderr and leave no unfinished file.
 void leave_cleanly();
 
-/// Where memory is limited (ulimit -v), keeps OpenBLAS from starting threads of its own, which may mean to begin anew,
-/// and takes what our threads need before anything else does: OpenMP would end the program in its own words when it
-/// cannot have them later. Without room for them, ends it in ours.
+/// When memory is limited (ulimit -v), keeps OpenBLAS from starting its own threads, which may require restarting the
+/// program, and starts our threads before anything else allocates: OpenMP would otherwise abort with its own message
+/// when it cannot start them later. If there is no room for them, exits with ours.
 void prepare_for_limited_memory(char** argv);
 
 }  // namespace unshuffle::app

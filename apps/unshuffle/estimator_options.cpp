@@ -82,7 +82,7 @@ bool EstimatorFlags::names_a_file(const Flag& flag) const {
 void EstimatorFlags::apply(Estimator& estimator) const {
   for (const auto& [name, flag] : flags_) {
     if (flag.option->count() == 0) continue;
-    // A file is read once the model is known; until then it is there for those who ask whether it is read.
+    // A file is read once the model is known; until then the name records that the option was given.
     set_option(estimator, name, names_a_file(flag) ? OptionValue(std::vector<double>{}) : value_of(flag));
   }
   validate(estimator, given());
@@ -117,7 +117,7 @@ MethodFlags::MethodFlags(CLI::App& app, const std::vector<EstimatorEntry>& entri
   }
   method_ = names.front();
   method_given_ = app.add_option("--method", method_, help)->check(CLI::IsMember(names))->capture_default_str();
-  app.add_flag("--robust", robust_, "Rows without a partner may stay unmatched: --method robot-robust.");
+  app.add_flag("--robust", robust_, "Allow rows without a partner: --method robot-robust.");
 }
 
 Estimator MethodFlags::estimator(const EstimatorFlags& flags) const {
@@ -145,7 +145,8 @@ Estimator MethodFlags::estimator(const EstimatorFlags& flags) const {
 }
 
 void add_execution_options(CLI::App& app, Execution& execution) {
-  app.add_option("--seed", execution.seed, "Of everything random; same seed, same result.")->capture_default_str();
+  app.add_option("--seed", execution.seed, "Seed of all random numbers; same seed, same result.")
+      ->capture_default_str();
   add_threads_option(app, execution);
 }
 

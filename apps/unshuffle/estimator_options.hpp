@@ -1,4 +1,4 @@
-// Flags for the options of estimators, made from their declaration.
+// Flags for the options of estimators, generated from their declarations.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -23,11 +23,11 @@ class EstimatorFlags {
   [[nodiscard]] std::vector<std::string> given() const;
   [[nodiscard]] bool gives(const std::string& name) const;
 
-  /// Sets what was given; throws InvalidInput for what the estimator does not read.
+  /// Sets the given options; throws InvalidInput for one that the estimator does not read.
   void apply(Estimator& estimator) const;
-  /// The same, passing over what it does not read: several estimators share one command line.
+  /// The same, ignoring options it does not read: several estimators share one command line.
   void apply_what_is_read(Estimator& estimator) const;
-  /// Coefficients of a file that --start names, in the order of the model; call it once the model is bound.
+  /// Coefficients from the file named by --start, in the order of the model; call it once the model is bound.
   void apply_start(Estimator& estimator, const Model& bound) const;
 
  private:
@@ -48,8 +48,8 @@ class MethodFlags {
  public:
   MethodFlags(CLI::App& app, const std::vector<EstimatorEntry>& entries);
 
-  /// The estimator that was named with the options that were given. Without a name: the first of the entries, or the
-  /// next of them that reads all options given (`fit --epsilon 0.01` asks for robot).
+  /// The named estimator with the given options. Without a name: the first entry that reads all given options
+  /// (`fit --epsilon 0.01` selects robot).
   [[nodiscard]] Estimator estimator(const EstimatorFlags& flags) const;
 
  private:

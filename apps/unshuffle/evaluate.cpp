@@ -113,7 +113,7 @@ Command add_evaluate(CLI::App& root) {
       ->required();
   app->add_option("--results", command->results, "The folder with SEQUENCE.txt, or one result file.")->required();
   app->add_option("--benchmark", command->benchmark,
-                  "Whose rules say which boxes count; auto goes by the name of the sequence.")
+                  "Benchmark whose rules decide which boxes count; auto: by the name of the sequence.")
       ->check(CLI::IsMember({"auto", "mot15", "mot16", "mot17", "mot20"}))
       ->capture_default_str();
   app->add_option("--csv", command->csv, "Write every number as CSV, one row per sequence and one for all.");

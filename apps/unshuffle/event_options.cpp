@@ -11,7 +11,7 @@ namespace {
 
 void require_fcs(const EventFlags& flags) {
   const auto refuse = [](std::string_view option) {
-    throw InvalidInput(fmt::format("{} has a meaning with FCS files only", option));
+    throw InvalidInput(fmt::format("{} applies only with FCS files", option));
   };
   if (!flags.transforms.empty()) refuse("--transform");
   if (flags.compensate) refuse("--compensate");
@@ -31,7 +31,7 @@ void require_known_channels(const cytometry::EventOptions& options, const std::v
 void add_scale_options(CLI::App& command, EventFlags& flags) {
   command
       .add_option("--transform", flags.transforms,
-                  "FCS: CHANNEL=SCALE, or SCALE for every channel without one of its own; may be repeated. Scales: "
+                  "FCS: CHANNEL=SCALE, or SCALE for every channel without its own; may be repeated. Scales: "
                   "linear, log, asinh, asinh:COFACTOR, logicle, logicle:T,W,M,A.")
       ->allow_extra_args(false)
       ->type_name("[CHANNEL=]SCALE");
@@ -44,7 +44,7 @@ void add_gate_options(CLI::App& command, EventFlags& flags) {
                      "--group gates.");
   command.add_option("--equal-mass-gates", flags.equal_mass_gates,
                      "Sort the responses into K gates of equal size, column `mass_gate` (1 lowest), and match within "
-                     "gates only. A second table has to have that column.");
+                     "gates only. A second table must have that column.");
 }
 
 cytometry::EventOptions to_event_options(const EventFlags& flags) {

@@ -1,4 +1,4 @@
-// Options about FCS files, which may stand wherever a CSV file can.
+// Options for FCS files, which are accepted wherever CSV files are.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -24,8 +24,8 @@ void add_gate_options(CLI::App& command, EventFlags& flags);
 
 [[nodiscard]] cytometry::EventOptions to_event_options(const EventFlags& flags);
 
-/// The tables of these files in order, FCS or CSV by their names. Notes go to stderr unless quiet; an option that would
-/// change nothing is refused.
+/// The tables of these files in order, FCS or CSV by file name. Notes go to stderr unless quiet; an option without
+/// effect is rejected.
 [[nodiscard]] std::vector<Table> read_tables(const std::vector<std::string>& paths, const EventFlags& flags,
                                              KeepText keep_text, bool quiet);
 

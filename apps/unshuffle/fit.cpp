@@ -22,7 +22,7 @@
 namespace unshuffle::app {
 namespace {
 
-/// Files that are written, each when it is named.
+/// Output files, each written if named.
 struct FitOutputs {
   std::string out;
   std::string pairs;
@@ -61,26 +61,27 @@ void add_output_options(CLI::App& app, FitOutputs& outputs) {
                  "Write response_row,probability as CSV: how likely each row is linked in the order given (mixture).");
   app.add_option("--report", outputs.report, "Write one HTML page with the verdict, pictures and numbers.");
   app.add_option("--report-truth", outputs.report_truth,
-                 "Report: truth.json of unshuffle simulate; match probabilities are held against it, the fit does "
-                 "not see it.");
+                 "Report: truth.json of unshuffle simulate; match probabilities are compared with it. The fit does "
+                 "not use it.");
   app.add_flag("--json", outputs.json, "Print JSON instead of a table.");
 }
 
 void add_size_options(CLI::App& app, FitCommand& command) {
   app.add_option("--checkpoint", command.execution.checkpoint,
-                 "Keep finished starts and bootstrap samples in this file; the same command goes on from it after it "
-                 "was cut off.");
+                 "Keep finished starts and bootstrap samples in this file; after an interruption the same command "
+                 "resumes from it.");
   app.add_flag("--stream", command.stream,
-               "Tables larger than memory: rows are kept in a file and read again for every step.");
-  command.scratch_given = app.add_option("--scratch", command.scratch, "Folder for that file; the system's own else.")
-                              ->check(CLI::ExistingDirectory);
+               "Tables larger than memory: rows are kept in a file and reread for every step.");
+  command.scratch_given =
+      app.add_option("--scratch", command.scratch, "Folder for that file; default: the system's temporary folder.")
+          ->check(CLI::ExistingDirectory);
 }
 
 void require_meaning(bool given, const char* flag, bool has_meaning, std::string_view with) {
-  if (given && !has_meaning) throw InvalidInput(fmt::format("{} has a meaning with {} only", flag, with));
+  if (given && !has_meaning) throw InvalidInput(fmt::format("{} applies only with {}", flag, with));
 }
 
-/// Options that only some estimators have a use for are refused with the others, not ignored.
+/// Options that only some estimators use are rejected with the others, not ignored.
 void require_use(const FitCommand& command, const Estimator& estimator) {
   const EstimatorTraits& traits = traits_of(estimator);
   const FitOutputs& outputs = command.outputs;
@@ -124,7 +125,7 @@ std::string links_csv(const Result& fit) {
   return out;
 }
 
-/// What was asked for beside the summary. Tables in pieces have neither pairs nor a report.
+/// The requested outputs other than the summary. Tables in pieces have neither pairs nor a report.
 void write_outputs(const FitCommand& command, const Fitted& fitted, const std::vector<KnownPair>& truth) {
   const FitOutputs& outputs = command.outputs;
   const Result& result = fitted.result();
@@ -158,7 +159,7 @@ int exit_code_of(const Result& result) {
   return result.status == Status::converged && believable ? 0 : 1;
 }
 
-/// What of the command takes all rows into one memory; empty: nothing, tables may come in pieces.
+/// The part of the command that needs all rows in memory; empty: none, tables may be read in pieces.
 std::string needs_memory(const FitCommand& command, const Estimator& estimator) {
   const EventFlags& events = command.tables.events;
   const bool uses_events =
@@ -223,11 +224,11 @@ int run_in_pieces(const FitCommand& command, Estimator estimator, Team& team) {
   return finish(command, *fitted, tables.columns);
 }
 
-/// Every process of the team holds the tables; the first of them writes and says what came out.
+/// Every process of the team holds the tables; the first one writes and prints the results.
 int run_in_memory(const FitCommand& command, Estimator estimator, Team& team) {
   const auto model = command.model.make();
   if (!command.links.known.empty() && !command.links.truth.empty()) {
-    throw InvalidInput("--known and --truth both say which rows belong together; give one of them");
+    throw InvalidInput("--known and --truth both give the links; use one of them");
   }
   if (team.leads()) require_outputs(outputs_of(command));
   const std::string& truth_path = command.outputs.report_truth;
@@ -259,7 +260,7 @@ int run(const FitCommand& command) {
   const std::string obstacle = needs_memory(command, estimator);
   const bool in_memory = !command.stream && (team->size() == 1 || !obstacle.empty());
   if (in_memory && team->size() > 1 && team->leads() && !command.tables.quiet) {
-    fmt::print(stderr, "unshuffle: note: {}: every process holds both tables, starts and plan are shared\n", obstacle);
+    fmt::print(stderr, "unshuffle: note: {}: every process holds both tables; starts and plan are shared\n", obstacle);
   }
   return together(*team, [&] {
     if (!in_memory && !obstacle.empty())
@@ -282,8 +283,8 @@ Command add_fit(CLI::App& root) {
   add_verbose_option(*app, command->outputs.verbose);
   app->footer(
       "Without --method: auto, or robot when an option that only robot reads is given (--epsilon, --optimizer, ...).\n"
-      "Exit code 1: did not converge, or the data cannot tell the answer from others (see Identifiability).\n\n"
-      "Example: wages in one file, people in another, some of them in one only\n"
+      "Exit code 1: did not converge, or the data does not identify the answer (see Identifiability).\n\n"
+      "Example: wages in one file, people in another, some of them in only one\n"
       "  unshuffle fit wages.csv people.csv --response wage --robust --unmatched 0.1 --group city=town \\\n"
       "      --out fit.json --pairs pairs.csv --report report.html\n\n"
       "The same by another method, to compare; unshuffle compare tries several at once\n"

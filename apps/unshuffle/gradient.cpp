@@ -16,7 +16,7 @@
 namespace unshuffle::app {
 namespace {
 
-/// Options of descents have no meaning for a single evaluation.
+/// Options of descents do not apply to a single evaluation.
 std::vector<EstimatorEntry> evaluated() {
   std::vector<EstimatorEntry> entries = entries_named({"robot", "robot-robust"});
   const std::vector<OptionInfo> of_plan = describe_options<PlanAtAnswer>();
@@ -63,7 +63,7 @@ Timed measure(Evaluator& evaluator, const Vector& w, int repeat) {
   timed.cold = seconds([&] { timed.evaluation = evaluator.evaluate(w); });
   std::vector<double> warm;
   for (int round = 1; round <= repeat; ++round) {
-    // A step as a descent takes it near its end; it alternates, so the walk does not leave w.
+    // A step of the size a descent takes near convergence; its sign alternates, so w stays put.
     const Vector moved = w * (1 + (round % 2 == 1 ? 1e-3 : -1e-3));
     warm.push_back(seconds([&] { (void)evaluator.evaluate(moved); }));
   }
@@ -148,9 +148,10 @@ Command add_gradient(CLI::App& root) {
   add_model_options(*app, command->model);
   add_threads_option(*app, command->execution);
   app->add_option("--at", command->at,
-                  "JSON with `coefficients` (name → value) and optionally `intercept`; a fit.json will do.")
+                  "JSON with `coefficients` (name → value) and optionally `intercept`; a fit.json works.")
       ->required();
-  app->add_option("--repeat", command->repeat, "Warm evaluations at slightly moved parameters; their median is told.")
+  app->add_option("--repeat", command->repeat,
+                  "Warm evaluations at slightly changed parameters; the median time is printed.")
       ->capture_default_str();
   app->add_flag("--json", command->json, "Print JSON.");
   app->footer("Example:\n  unshuffle gradient responses.csv features.csv --response y --at fit.json --repeat 9 --json");

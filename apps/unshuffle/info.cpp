@@ -42,7 +42,7 @@ nlohmann::ordered_json describe(const cytometry::FcsFile& file) {
 int run_on_file(const InfoCommand& command) {
   const cytometry::FcsFile file = cytometry::read_fcs(command.file);
   if (command.json) {
-    // Keywords are bytes in an unknown encoding; what is no UTF-8 is shown as a replacement character.
+    // Keywords are bytes in an unknown encoding; invalid UTF-8 is shown as a replacement character.
     fmt::print("{}\n", describe(file).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
     return 0;
   }
@@ -60,7 +60,7 @@ int run_on_file(const InfoCommand& command) {
   return 0;
 }
 
-/// What each optional component is good for, or what to do to have it.
+/// What each optional component is for, or how to get it.
 nlohmann::ordered_json components() {
   nlohmann::ordered_json list;
   for (const Component& component : {torch_component, opencv_component, mpi_component}) {
@@ -120,7 +120,7 @@ int describe_commands(const CLI::App& root, const std::string& reader) {
 Command add_info(CLI::App& root) {
   CLI::App* app = root.add_subcommand("info", "Version, components compiled in, threads and CPU features in use.");
   const auto command = std::make_shared<InfoCommand>();
-  app->add_option("FILE", command->file, "FCS file to describe instead: events, channels, what is odd about it.");
+  app->add_option("FILE", command->file, "FCS file to describe instead: events, channels, irregularities.");
   app->add_flag("--json", command->json, "Print JSON.");
   app->add_option("--describe", command->describe,
                   "Print the command line itself: as a manual page, as completions for a shell to read, the options of "

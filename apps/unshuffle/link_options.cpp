@@ -13,13 +13,13 @@ namespace unshuffle::app {
 void add_link_options(CLI::App& app, LinkOptions& options) {
   app.add_option(
          "--hint", options.hint,
-         "rows: row i of one table probably belongs to row i of the other; none: the order says nothing. Without it, "
-         "auto looks whether it does, and other methods take rows for one table, none for two.")
+         "rows: row i of one table probably belongs to row i of the other; none: the order carries no information. By "
+         "default, auto tests whether it does, and other methods assume rows for one table, none for two.")
       ->check(CLI::IsMember({"rows", "none"}));
   app.add_option(
       "--known", options.known,
-      "CSV with columns response_row,feature_row, counted from 0: links that are certain. Methods keep them; "
-      "oracle uses nothing else.");
+      "CSV with columns response_row,feature_row, counted from 0: links known for certain. Methods keep them; "
+      "oracle uses only these.");
   app.add_option(
       "--prior", options.prior,
       "CSV with columns response_row,feature_row,weight, rows counted from 0: the prior odds > 0 of that pair relative "

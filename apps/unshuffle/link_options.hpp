@@ -1,4 +1,4 @@
-// What the command line says of the links: hints, known pairs, prior odds, truths of simulations.
+// Command-line options about the links: hints, known pairs, prior odds, truths of simulations.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -18,7 +18,7 @@ struct LinkOptions {
 
 void add_link_options(CLI::App& app, LinkOptions& options);
 
-/// What --hint says; one table is in order unless it says otherwise.
+/// The value of --hint; one table counts as in order unless it says otherwise.
 [[nodiscard]] RowOrder order_of(const LinkOptions& options, bool one_table);
 
 /// Pairs of --known; none when not given.

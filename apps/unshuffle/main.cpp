@@ -25,7 +25,7 @@ int complain(std::string message, int exit_code) {
   return exit_code;
 }
 
-/// What was printed has reached its reader, or the run has failed (a full disk behind a redirection).
+/// Fails the run if the output could not be written (a full disk behind a redirection).
 int flushed(int exit_code) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
   return complain(fmt::format("standard output: cannot be written: {}", std::strerror(errno)), 4);
@@ -34,7 +34,7 @@ int flushed(int exit_code) {
 int run(int argc, char** argv) {
   CLI::App root{"Regression when the row links between two tables are lost.", "unshuffle"};
   root.require_subcommand(1);
-  root.set_version_flag("--version", unshuffle::version, "Print the version and leave.");
+  root.set_version_flag("--version", unshuffle::version, "Print the version and exit.");
   root.footer(
       "Exit codes: 0 success; 1 finished but not converged or not identifiable (the result is still written); 2 bad "
       "usage;\n"
@@ -43,7 +43,7 @@ int run(int argc, char** argv) {
       "  unshuffle simulate sensing --out sample\n"
       "  unshuffle fit sample/responses.csv sample/features.csv --response y --hint rows --out fit.json\n"
       "  unshuffle predict fit.json sample/test.csv\n\n"
-      "unshuffle COMMAND --help tells more.");
+      "Run unshuffle COMMAND --help for details.");
   const std::array commands{add_fit(root),           add_predict(root),  add_match(root),     add_compare(root),
                             add_simulate(root),      add_gradient(root), add_gate(root),      add_track(root),
                             add_train_tracker(root), add_evaluate(root), add_reproduce(root), add_info(root)};
@@ -51,7 +51,7 @@ int run(int argc, char** argv) {
     root.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return flushed(root.exit(error));
-    return complain(fmt::format("{} (unshuffle --help tells more)", error.what()), 2);
+    return complain(fmt::format("{} (see unshuffle --help)", error.what()), 2);
   }
   for (const Command& command : commands) {
     if (command.app->parsed()) return flushed(command.run());

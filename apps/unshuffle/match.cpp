@@ -32,7 +32,7 @@ int run(const MatchCommand& command) {
   const FitContext& context = fitted.context();
   const bool one_table = command.features.empty();
   if (one_table && !context.one_table) {
-    throw InvalidInput(fmt::format("{} was fitted to two tables; FEATURES is missing", command.fit));
+    throw InvalidInput(fmt::format("{} was fitted to two tables; give FEATURES as well", command.fit));
   }
   const KeepText keep = command.join.empty() ? KeepText::where_needed : KeepText::always;
   std::vector<std::string> paths{command.responses};
@@ -69,16 +69,16 @@ Command add_match(CLI::App& root) {
   app->add_option("FIT", command->fit, "fit.json written by unshuffle fit --out.")->required();
   app->add_option("RESPONSES", command->responses, "CSV, NPY or FCS with the response column(s).")->required();
   app->add_option("FEATURES", command->features,
-                  "CSV, NPY or FCS with the features; left out when the fit was to one table.");
+                  "CSV, NPY or FCS with the features; omit it when the fit was to one table.");
   app->add_option("--out", command->out,
-                  "Where the pairs go: response_row,feature_row,probability with rows counted from 0. Unmatched rows "
+                  "Output file: response_row,feature_row,probability with rows counted from 0. Unmatched rows "
                   "follow, with the other cells empty.")
       ->capture_default_str();
   app->add_option("--join", command->join,
                   "Write the joined table instead: inner (pairs), left (every response) or right (every feature).")
       ->check(CLI::IsMember({"inner", "left", "right"}));
   app->add_flag("--all", command->all,
-                "Robust fits: also link the rows that the fit leaves out, as far as the smaller table goes.");
+                "Robust fits: also link the rows that the fit leaves unmatched, as far as the smaller table allows.");
   add_scale_options(*app, command->events);
   add_gate_options(*app, command->events);
   app->add_option("--threads", command->threads, "0: all.")->capture_default_str();

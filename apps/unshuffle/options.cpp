@@ -55,7 +55,7 @@ std::vector<SoftGroup> to_soft_groups(const std::vector<std::string>& groups) {
   return made;
 }
 
-/// A key that agrees in no pair tells none from any other; most likely it is written differently in the two tables.
+/// A key that agrees in no pair distinguishes none; most likely it is spelled differently in the two tables.
 void require_common_values(const std::vector<SoftKey>& keys, const std::vector<std::string>& options) {
   for (std::size_t at = 0; at < keys.size(); ++at) {
     const std::set<Index> left(keys[at].response_labels.begin(), keys[at].response_labels.end());
@@ -64,7 +64,7 @@ void require_common_values(const std::vector<SoftKey>& keys, const std::vector<s
       continue;
     }
     throw BadData(
-        fmt::format("--soft-group {}: no value occurs in both tables; it tells no pair from any other", options[at]));
+        fmt::format("--soft-group {}: no value occurs in both tables, so it distinguishes no pairs", options[at]));
   }
 }
 
@@ -73,46 +73,49 @@ void require_common_values(const std::vector<SoftKey>& keys, const std::vector<s
 void add_table_options(CLI::App& command, TableOptions& options) {
   command
       .add_option("RESPONSES", options.responses,
-                  "CSV, NPY or FCS with the response column(s) and features known beside them.")
+                  "CSV, NPY or FCS with the response column(s) and the features in the same table.")
       ->required();
   command.add_option(
       "FEATURES", options.features,
-      "CSV, NPY or FCS with the features whose row links are lost. Leave it out when one table holds both and the "
+      "CSV, NPY or FCS with the features whose row links are lost. Omit it when one table holds both and the "
       "response column may be shuffled.");
   command.add_option("--response", options.response, "Response column, or several: x,y,z.")
       ->required()
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("COL");
-  options.x_given = command
-                        .add_option("--x", options.x,
-                                    "Feature columns of RESPONSES to use; all others that hold numbers when not given. "
-                                    "Of one table: none when not given.")
-                        ->delimiter(',')
-                        ->allow_extra_args(false)
-                        ->type_name("COL");
-  options.z_given = command
-                        .add_option("--z", options.z,
-                                    "Feature columns of FEATURES to use; all others that hold numbers when not given.")
-                        ->delimiter(',')
-                        ->allow_extra_args(false)
-                        ->type_name("COL");
+  options.x_given =
+      command
+          .add_option(
+              "--x", options.x,
+              "Feature columns of RESPONSES to use; default: all other numeric columns, or none if there is only one "
+              "table.")
+          ->delimiter(',')
+          ->allow_extra_args(false)
+          ->type_name("COL");
+  options.z_given =
+      command.add_option("--z", options.z, "Feature columns of FEATURES to use; default: all other numeric columns.")
+          ->delimiter(',')
+          ->allow_extra_args(false)
+          ->type_name("COL");
   command
       .add_option("--weights", options.weights,
                   "Column of row weights, in either table or both; at least 0, any scale.")
       ->type_name("COL");
   command
-      .add_option("--group", options.groups,
-                  "Only rows with an equal key may match. LEFT=RIGHT when the tables name the key differently; several "
-                  "keys by comma.")
+      .add_option(
+          "--group", options.groups,
+          "Only rows with equal keys may match. LEFT=RIGHT when the tables name the key differently; separate several "
+          "keys by commas.")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("COL");
   command
-      .add_option("--soft-group", options.soft_groups,
-                  "A key that true partners agree in at this rate, as sex:0.98 or LEFT=RIGHT:0.9: rows that agree are "
-                  "the likelier partners. Several keys by comma. Needs a matrix of all pairs; methods auto, entropic, "
-                  "robot and robot-robust.")
+      .add_option(
+          "--soft-group", options.soft_groups,
+          "A key on which true partners agree at this rate, such as sex:0.98 or LEFT=RIGHT:0.9: rows that agree are "
+          "likelier partners. Separate several keys by commas. Needs a matrix of all pairs; methods auto, entropic, "
+          "robot and robot-robust.")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("COL:RATE");
@@ -123,7 +126,7 @@ void add_table_options(CLI::App& command, TableOptions& options) {
 
 void require_meaning(const CLI::Option& option, bool has_meaning, std::string_view with) {
   if (option.count() == 0 || has_meaning) return;
-  throw InvalidInput(fmt::format("{} has a meaning with {} only", option.get_name(), with));
+  throw InvalidInput(fmt::format("{} applies only with {}", option.get_name(), with));
 }
 
 void require_outputs(const std::vector<Output>& outputs) {
@@ -133,8 +136,8 @@ void require_outputs(const std::vector<Output>& outputs) {
       return !earlier.path.empty() && same_output(earlier.path, output->path);
     });
     if (same != output) {
-      throw InvalidInput(fmt::format("{} and {} both name {}; give each a file of its own", same->option,
-                                     output->option, output->path));
+      throw InvalidInput(
+          fmt::format("{} and {} both name {}; give each its own file", same->option, output->option, output->path));
     }
     require_writable(output->path);
   }

@@ -1,4 +1,4 @@
-// Options several subcommands share, and what they mean for the library.
+// Options shared by several subcommands, and their translation for the library.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -39,25 +39,24 @@ struct ModelOptions {
 void add_table_options(CLI::App& command, TableOptions& options);
 void add_model_options(CLI::App& command, ModelOptions& options);
 
-/// Throws InvalidInput when the option was given although it has no meaning.
+/// Throws InvalidInput when the option was given but does not apply.
 void require_meaning(const CLI::Option& option, bool has_meaning, std::string_view with);
 
 struct Output {
   std::string option;
-  std::string path;  ///< Empty: not asked for.
+  std::string path;  ///< Empty: not requested.
 };
 
-/// Throws before a long run begins what it would end with: two options that name one file, a file that cannot be
-/// written.
+/// Fails before a long run instead of after it: two options that name the same file, a file that cannot be written.
 void require_outputs(const std::vector<Output>& outputs);
 
-/// Which columns mean what, as far as the options say.
+/// The roles of columns, as far as the options define them.
 [[nodiscard]] ColumnChoice column_choice(const TableOptions& options);
 
-/// Reads the files; says on stderr what was left out, unless quiet.
+/// Reads the files; reports on stderr what was excluded, unless quiet.
 [[nodiscard]] TablesAsProblem load(const TableOptions& options);
 
-/// Throws InvalidInput for less than none.
+/// Throws InvalidInput for a negative number.
 void require_threads(int threads);
 
 /// Limits the threads of everything that follows; 0: all.

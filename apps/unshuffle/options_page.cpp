@@ -43,7 +43,7 @@ std::string options_page(const std::vector<EstimatorEntry>& entries) {
       "# Options of the methods\n\n"
       "Written by `unshuffle info --describe options` from the declarations in\n"
       "`include/unshuffle/estimators/estimators.hpp`; the flag is for the command line, the parameter for Python. An\n"
-      "option that a method does not read is refused, not ignored. `auto` stands for the default of any option.\n\n"
+      "option that a method does not read is rejected, not ignored. `auto` resets any option to its default.\n\n"
       "| flag | parameter | value | default | what it does | read by |\n|---|---|---|---|---|---|\n";
   for (const Listed& option : listed(entries)) page += row_of(option);
   page += "\n## Methods\n\n| method | what it does |\n|---|---|\n";

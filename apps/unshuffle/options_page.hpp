@@ -1,4 +1,4 @@
-// Every option of every estimator as a page of Markdown, which docs/options.md is.
+// Every option of every estimator as a Markdown page, docs/options.md.
 #pragma once
 
 #include <string>

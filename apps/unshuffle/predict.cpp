@@ -1,4 +1,4 @@
-// unshuffle predict: a saved fit applied to rows that are complete.
+// unshuffle predict: applies a saved fit to complete rows.
 #include <fmt/format.h>
 
 #include <memory>
@@ -84,9 +84,10 @@ Command add_predict(CLI::App& root) {
   CLI::App* app = root.add_subcommand("predict", "Predict the response of complete rows with a saved fit.");
   const auto command = std::make_shared<PredictCommand>();
   app->add_option("FIT", command->fit, "fit.json written by unshuffle fit --out.")->required();
-  app->add_option("TABLE", command->table, "CSV, NPY or FCS with every feature column of the fit; others are not read.")
+  app->add_option("TABLE", command->table,
+                  "CSV, NPY or FCS with every feature column of the fit; other columns are ignored.")
       ->required();
-  app->add_option("--out", command->out, "Write the predictions there instead of printing them.");
+  app->add_option("--out", command->out, "Write the predictions to this file instead of printing them.");
   app->add_flag(
       "--intervals", command->intervals,
       "Also write NAME_std_err, the standard error of the prediction, and NAME_low and NAME_high, between which "

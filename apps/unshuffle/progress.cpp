@@ -21,7 +21,7 @@ std::string in_words(double seconds) {
   return fmt::format("{:.0f} h {:.0f} min", std::floor(seconds / 3600), std::fmod(seconds, 3600) / 60);
 }
 
-/// The bar, how fast it goes, and how long it will still take at that pace.
+/// The bar, its speed and the estimated time left.
 std::string line_of(double done, double total, double seconds) {
   const double share = total > 0 ? std::clamp(done / total, 0.0, 1.0) : 0;
   std::string line = fmt::format("[{:<30}] {:3.0f} %", std::string(static_cast<std::size_t>(30 * share), '#'),

@@ -5,7 +5,7 @@
 
 namespace unshuffle::app {
 
-/// Called with (done, total); empty when quiet or when stderr is no terminal.
+/// Called with (done, total); empty when quiet or when stderr is not a terminal.
 [[nodiscard]] std::function<bool(double, double)> progress_bar(bool quiet);
 
 }  // namespace unshuffle::app

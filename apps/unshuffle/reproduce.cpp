@@ -45,7 +45,7 @@ std::vector<std::string> names() {
   return known;
 }
 
-/// A figure of other measurements goes: the page is not to show it beside these.
+/// Deletes a figure of other measurements, so that the page does not show it beside these.
 void write_measurements(const std::string& path, const Measurements& measurements) {
   for (const char* extension : {".svg", ".png"}) {
     std::error_code none_there;
@@ -76,7 +76,7 @@ Result reproduce(const ReproduceCommand& command, const Experiment& experiment) 
   return {experiment, findings};
 }
 
-/// Everything that decides what is measured.
+/// The settings that determine what is measured.
 std::string text_of(const Settings& settings) {
   return fmt::format("{}, seed {}, cytometry \"{}\" \"{}\", mot \"{}\"\n", settings.quick ? "quick" : "full",
                      settings.seed, settings.cytometry_file, settings.cytometry_response, settings.mot_folder);
@@ -88,7 +88,7 @@ void keep_settings(const ReproduceCommand& command) {
   if (command.resume && std::filesystem::exists(path)) {
     const std::string before = read_file(path);
     if (before != now)
-      throw InvalidInput(fmt::format("--resume: {} was begun with other settings: {}; now: {}", command.out,
+      throw InvalidInput(fmt::format("--resume: {} was started with other settings: {}; now: {}", command.out,
                                      before.substr(0, before.find('\n')), now.substr(0, now.size() - 1)));
   }
   write_whole_file(path, now);
@@ -115,7 +115,7 @@ void write_pages(const ReproduceCommand& command, const std::vector<Result>& res
 int run(const ReproduceCommand& command) {
   use_threads(command.threads);
   if (command.settings.cytometry_file.empty() != command.settings.cytometry_response.empty()) {
-    throw InvalidInput("--cytometry-file and --cytometry-response belong together");
+    throw InvalidInput("--cytometry-file and --cytometry-response must be given together");
   }
   const bool no_videos = command.from.empty() && command.settings.mot_folder.empty();
   if (command.name == "mot" && no_videos) {
@@ -126,7 +126,7 @@ int run(const ReproduceCommand& command) {
   std::vector<Result> results;
   for (const Experiment& experiment : chosen(command.name)) {
     if (experiment.name == "mot" && no_videos) {
-      if (!command.quiet) fmt::print("mot: left out, because --mot-data FOLDER was not given.\n");
+      if (!command.quiet) fmt::print("mot: skipped, because --mot-data FOLDER was not given.\n");
       continue;
     }
     results.push_back(reproduce(command, experiment));
@@ -138,16 +138,16 @@ int run(const ReproduceCommand& command) {
 }  // namespace
 
 Command add_reproduce(CLI::App& root) {
-  CLI::App* app = root.add_subcommand("reproduce", "Run the paper's experiments and say which of its claims hold.");
+  CLI::App* app = root.add_subcommand("reproduce", "Run the paper's experiments and report which of its claims hold.");
   const auto command = std::make_shared<ReproduceCommand>();
-  app->add_option("NAME", command->name, "Which one, or all.")->required()->check(CLI::IsMember(names()));
+  app->add_option("NAME", command->name, "Name of the experiment, or all.")->required()->check(CLI::IsMember(names()));
   app->add_option("--out", command->out,
                   "Folder for CSV files, index.html, results.md and figures.py, which draws the figures.")
       ->required();
   app->add_flag("--quick", command->settings.quick, "Fewer settings and repetitions: seconds instead of minutes.");
   app->add_option("--from", command->from, "Measure nothing; check the claims with the CSV files in this folder.");
   app->add_flag("--resume", command->resume,
-                "Go on after an interruption: experiments whose CSV is in --out already are not measured again.")
+                "Resume after an interruption: experiments whose CSV is already in --out are not measured again.")
       ->excludes("--from");
   app->add_option("--cytometry-file", command->settings.cytometry_file,
                   "FCS file for the cytometry experiment; without it, events are simulated.");

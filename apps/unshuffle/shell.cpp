@@ -105,7 +105,7 @@ std::string zsh_text(const std::string& text) {
   return with_replacements(first_line(text), {{'\'', "'\\''"}, {'[', "\\["}, {']', "\\]"}, {':', "\\:"}, {'`', ""}});
 }
 
-/// What _arguments is told of the options, a star before those that may be repeated.
+/// The options for zsh's _arguments, with a star before repeatable ones.
 std::string zsh_options(const CLI::App& app) {
   std::string out;
   for (const CLI::Option* option : named_options(app)) {

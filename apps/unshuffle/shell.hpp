@@ -1,4 +1,4 @@
-// The command line described to others: man, bash and zsh. All of it is read off the options as CLI11 knows them.
+// Descriptions of the command line for man, bash and zsh, generated from the options registered with CLI11.
 #pragma once
 
 #include <CLI/CLI.hpp>

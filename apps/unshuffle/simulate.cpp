@@ -38,20 +38,20 @@ struct SimulateCommand {
   CLI::Option* shards_given = nullptr;
 };
 
-/// Options the chosen design does not read are refused, not ignored.
+/// Options that the chosen design does not read are rejected, not ignored.
 void require_meaning(const SimulateCommand& command, bool cytometry) {
   for (const CLI::Option* option : cytometry ? command.not_cytometry : command.only_cytometry) {
     if (option->count() == 0) continue;
-    throw InvalidInput(fmt::format("{} has {} meaning with the design cytometry{}", option->get_name(),
-                                   cytometry ? "no" : "a", cytometry ? "" : " only"));
+    throw InvalidInput(fmt::format("{} {} with the design cytometry", option->get_name(),
+                                   cytometry ? "cannot be used" : "applies only"));
   }
   const bool scaled = !command.events.transforms.empty() || command.events.compensate || !command.features.empty();
   if (scaled && command.from.empty()) {
-    throw InvalidInput("--features, --transform and --compensate have a meaning with --from only");
+    throw InvalidInput("--features, --transform and --compensate apply only with --from");
   }
   for (const CLI::Option* option : command.only_drawn) {
     if (option->count() == 0 || command.from.empty()) continue;
-    throw InvalidInput(fmt::format("{} has no meaning with --from: the noise is that of the file", option->get_name()));
+    throw InvalidInput(fmt::format("{} cannot be used with --from: the noise is that of the file", option->get_name()));
   }
 }
 
@@ -64,7 +64,7 @@ cytometry::ShuffledEvents make_events(const SimulateCommand& command) {
   options.noise = command.options.snr >= 0 ? 1 / (1 + command.options.snr) : command.options.noise;
   options.seed = command.options.seed;
   const bool from_file = !command.from.empty();
-  if (from_file == command.response.empty()) throw InvalidInput("--from and --response belong together");
+  if (from_file == command.response.empty()) throw InvalidInput("--from and --response must be given together");
   if (from_file) {
     const Table table = read_tables({command.from}, command.events, KeepText::where_needed, command.quiet).front();
     return shuffle_events(table, command.response, command.features, options);
@@ -89,7 +89,7 @@ void require_memory_for(const SimulateOptions& chosen, Index shards) {
 }
 
 int run(SimulateCommand& command) {
-  // A negative value means "left open" in the library; typed by a user it is a mistake.
+  // A negative value means "not set" in the library; from a user it is a mistake.
   for (const CLI::Option* option : command.must_not_be_negative) {
     if (option->count() > 0 && option->as<double>() < 0) {
       throw InvalidInput(fmt::format("{} = {} must be at least 0", option->get_name(), option->as<double>()));
@@ -141,7 +141,7 @@ void add_cytometry_options(CLI::App& app, SimulateCommand& command) {
 }  // namespace
 
 Command add_simulate(CLI::App& root) {
-  CLI::App* app = root.add_subcommand("simulate", "Draw a sample with lost row links and a known truth.");
+  CLI::App* app = root.add_subcommand("simulate", "Draw a sample with lost row links and known truth.");
   const auto command = std::make_shared<SimulateCommand>();
   SimulateOptions& options = command->options;
   app->add_option("DESIGN", command->design,

@@ -123,7 +123,7 @@ int run(const TrackCommand& command) {
   if (command.threads < 0) throw InvalidInput(fmt::format("--threads = {} must be at least 0", command.threads));
   const bool sort = command.kind == "sort";
   if (sort && (command.model_given->count() > 0 || command.adapt)) {
-    throw InvalidInput("--tracker sort has a motion model of its own; --model and --adapt have no meaning with it");
+    throw InvalidInput("--tracker sort has a motion model of its own; --model and --adapt cannot be used with it");
   }
   if (sort) {
     tracking::validate(to_sort_options(command.tracker));
@@ -183,7 +183,7 @@ Command add_track(CLI::App& root) {
       ->check(CLI::IsMember({"auto", "on", "off"}))
       ->capture_default_str();
   app->add_option("--longest-gap", command->tracker.options.longest_gap,
-                  "Gaps of recovered tracks up to so many frames are filled by straight lines; 0: none.")
+                  "Gaps of recovered tracks up to this many frames are interpolated linearly; 0: none.")
       ->capture_default_str();
   app->add_option("--out", command->out, "Folder for SEQUENCE.txt: frame,id,left,top,width,height,-1,-1,-1,-1.")
       ->required();
@@ -196,7 +196,7 @@ Command add_track(CLI::App& root) {
   app->add_flag("--quiet", command->quiet, "Print errors only.");
   add_verbose_option(*app, command->verbose, "Also print where every track begins and ends.");
   app->footer(
-      "The options from --epochs to --seed matter with --adapt only.\n\n"
+      "The options from --epochs to --seed apply only with --adapt.\n\n"
       "Example:\n"
       "  unshuffle train-tracker MOT15/train/ETH-Sunnyday --out sunnyday.json\n"
       "  unshuffle track MOT15/train/ETH-Sunnyday --model sunnyday.json --out results --draw sunnyday.mp4\n"

@@ -23,12 +23,12 @@ void add_tracker_options(CLI::App& command, TrackerCommand& tracker) {
       ->capture_default_str();
   tracker.birth_wait_given = command
                                  .add_option("--birth-wait", options.birth_wait,
-                                             "Consecutive frames a detection must be seen in before it is a track; "
-                                             "its earlier boxes are then filled in.")
+                                             "Consecutive frames with a detection before it becomes a track; its "
+                                             "earlier boxes are then filled in.")
                                  ->capture_default_str();
   command
       .add_option("--birth-overlap", options.birth_overlap,
-                  "A detection overlapping an active track by more begins no track.")
+                  "A detection overlapping an active track by more than this starts no track.")
       ->capture_default_str();
   tracker.death_given =
       command
@@ -36,12 +36,11 @@ void add_tracker_options(CLI::App& command, TrackerCommand& tracker) {
           ->capture_default_str();
   command
       .add_option("--suppress-overlap", options.suppress_overlap,
-                  "Of two active tracks overlapping by more, the younger one ends.")
+                  "Of two active tracks overlapping by more than this, the younger one ends.")
       ->capture_default_str();
   command.add_option("--smoothing", options.smoothing, "Weight of the newest displacement in the smoothed one.")
       ->capture_default_str();
-  command.add_option("--min-confidence", options.least_confidence,
-                     "Detections with less are not used; all when not given.");
+  command.add_option("--min-confidence", options.least_confidence, "Detections with less are ignored; default: none.");
   command
       .add_option("--associate", tracker.association,
                   "assignment: pairs of least total cost; plan: pairs likeliest in the robust transport plan.")
@@ -54,13 +53,13 @@ void add_tracker_options(CLI::App& command, TrackerCommand& tracker) {
       ->capture_default_str();
   command.add_option("--camera-slope", camera.slope_sd, "Expected size of its part that varies over the image.")
       ->capture_default_str();
-  command.add_option("--camera-persistence", camera.persistence, "Share of the last shift expected to go on.")
+  command.add_option("--camera-persistence", camera.persistence, "Share of the last shift expected to persist.")
       ->capture_default_str();
 }
 
 void add_training_options(CLI::App& command, tracking::TrainOptions& options) {
-  command.add_option("--epochs", options.epochs, "At most so many passes over the frames.")->capture_default_str();
-  command.add_option("--round", options.round, "Passes at most before the videos are tracked again.")
+  command.add_option("--epochs", options.epochs, "Maximum number of passes over the frames.")->capture_default_str();
+  command.add_option("--round", options.round, "Maximum number of passes before the videos are tracked again.")
       ->capture_default_str();
   command.add_option("--batch", options.batch, "Frames per step.")->capture_default_str();
   command.add_option("--learning-rate", options.learning_rate, "Of Adam.")->capture_default_str();
@@ -70,7 +69,8 @@ void add_training_options(CLI::App& command, tracking::TrainOptions& options) {
       .add_option("--unmatched", options.unmatched,
                   "Share of tracks and of detections that may stay unmatched; 0: every one must match (plain ROBOT).")
       ->capture_default_str();
-  command.add_option("--patience", options.patience, "Epochs without gain that end a round.")->capture_default_str();
+  command.add_option("--patience", options.patience, "Epochs without improvement that end a round.")
+      ->capture_default_str();
   command.add_option("--seed", options.seed, "Same seed, same model.")->capture_default_str();
 }
 

@@ -23,7 +23,7 @@ void add_training_options(CLI::App& command, tracking::TrainOptions& options);
 
 [[nodiscard]] tracking::TrackerOptions to_tracker_options(const TrackerCommand& tracker);
 
-/// Reads the folders; says on stderr what was left out, unless quiet.
+/// Reads the folders; reports on stderr what was excluded, unless quiet.
 [[nodiscard]] std::vector<tracking::Detections> load_videos(const std::vector<std::string>& folders, bool quiet);
 
 }  // namespace unshuffle::app

@@ -60,7 +60,7 @@ std::string mark_of(const TrainTrackerCommand& command, const Videos& videos,
                      command.hold_back, command.start);
 }
 
-/// Goes on until the last epoch, or until `patience` epochs brought nothing.
+/// Continues until the last epoch, or until `patience` epochs without improvement.
 void train(pixels::SiameseNetwork& network, pixels::SiameseCheckpoint& state, const TrainTrackerCommand& command,
            const Videos& videos, const pixels::SiameseTrainOptions& options, const std::string& mark) {
   const int frames = pixels::frames_per_epoch(videos, options);

@@ -1,4 +1,4 @@
-// What train-tracker was asked for, and its part for --model siamese.
+// The arguments of train-tracker, and its part for --model siamese.
 #pragma once
 
 #include <string>

@@ -1,5 +1,4 @@
-// unshuffle train-tracker: a model of where boxes go, from detections alone; of boxes here, of pixels in
-// train_siamese.cpp.
+// unshuffle train-tracker: trains a motion model from detections alone; the one for pixels is in train_siamese.cpp.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -62,18 +61,18 @@ const std::vector<std::string> options_of_pixels{"--width", "--frozen", "--hold-
 int run(TrainTrackerCommand command, const CLI::App& app) {
   if (command.threads < 0) throw InvalidInput(fmt::format("--threads = {} must be at least 0", command.threads));
   if (command.resume && command.checkpoint.empty())
-    throw InvalidInput("--resume needs --checkpoint FILE to go on from");
+    throw InvalidInput("--resume needs --checkpoint FILE to resume from");
   const bool siamese = command.model == "siamese";
   for (const std::string& option : siamese ? options_of_boxes : options_of_pixels) {
     if (app.count(option) > 0) {
-      throw InvalidInput(fmt::format("{} has no meaning with --model {}", option, command.model));
+      throw InvalidInput(fmt::format("{} cannot be used with --model {}", option, command.model));
     }
   }
   require_outputs({{"--out", command.out}, {"--checkpoint", command.checkpoint}, {"--trace", command.trace}});
   use_threads(command.threads);
   if (!siamese) return train_motion_model(command);
   if (app.count("--start") > 0 && app.count("--width") > 0) {
-    throw InvalidInput("--width has no meaning with --start: the network is as wide as its weights");
+    throw InvalidInput("--width cannot be used with --start: the network is as wide as its weights");
   }
   const pixels::SiameseTrainOptions usual;
   if (app.count("--learning-rate") == 0) command.training.learning_rate = usual.learning_rate;
@@ -110,23 +109,21 @@ Command add_train_tracker(CLI::App& root) {
       ->capture_default_str();
   app->add_option("--hidden", command->hidden, "tanh units beside the linear part; 0: a linear model.")
       ->capture_default_str();
-  app->add_flag("--no-camera", command->no_camera, "Do not take the camera's motion away frame by frame.");
-  app->add_option(
-      "--start", command->start,
-      "Model to begin with: identity when not given, constant-velocity, a file. siamese: a state dictionary, "
-      "as torch.save(model.state_dict(), FILE) writes it.");
+  app->add_flag("--no-camera", command->no_camera, "Do not compensate the camera's motion.");
+  app->add_option("--start", command->start,
+                  "Initial model: identity (default), constant-velocity or a file. siamese: a state dictionary, "
+                  "as torch.save(model.state_dict(), FILE) writes it.");
   app->add_option("--width", command->width, "siamese: channels as a share of the published network's.")
       ->capture_default_str();
-  app->add_option("--frozen", command->frozen, "siamese: so many first convolutions of the backbone stay as they are.")
+  app->add_option("--frozen", command->frozen, "siamese: keep this many leading convolutions of the backbone fixed.")
       ->capture_default_str();
   app->add_option("--hold-out", command->hold_out,
-                  "siamese: do not train on the last N frames of each video; with gt/gt.txt, say how well boxes are "
+                  "siamese: do not train on the last N frames of each video; with gt/gt.txt, report how well boxes are "
                   "predicted there before and after.")
       ->capture_default_str();
-  app->add_option(
-         "--hold-back", command->hold_back,
-         "siamese: last share of the other frames that is not learned from; the epoch whose objective is lowest "
-         "there is kept.")
+  app->add_option("--hold-back", command->hold_back,
+                  "siamese: share of the other frames, at the end, held back for validation; the epoch with the lowest "
+                  "objective there is kept.")
       ->capture_default_str();
   add_training_options(*app, command->training);
   const pixels::SiameseTrainOptions usual;
@@ -136,12 +133,12 @@ Command add_train_tracker(CLI::App& root) {
           fmt::format("Of Adam (siamese: {} for biases, a weight among n that are added up moves by 1/(100 n) of it).",
                       usual.learning_rate));
   app->get_option("--patience")
-      ->description(fmt::format("Epochs without gain that end a round (siamese: without gain in the frames held back, "
-                                "that end training; {}).",
-                                usual.patience));
+      ->description(
+          fmt::format("Epochs without improvement that end a round (siamese: without improvement on the frames "
+                      "held back, that end training; {}).",
+                      usual.patience));
   app->add_option("--checkpoint", command->checkpoint, "Written after every epoch.");
-  app->add_flag("--resume", command->resume,
-                "Go on from the checkpoint if it is there; the model is the same to the last bit.");
+  app->add_flag("--resume", command->resume, "Resume from the checkpoint if it exists; the model is bit-identical.");
   app->add_option("--trace", command->trace, "CSV with the objective of every epoch.");
   app->add_option("--out", command->out, "The model: JSON, or for siamese a state dictionary.")->required();
   app->add_option("--threads", command->threads, "0: all. A motion model does not depend on it.")

@@ -1,4 +1,4 @@
-// NumPy arrays out of Eigen's matrices, without copies.
+// NumPy arrays from Eigen matrices, without copies.
 #pragma once
 
 #include <nanobind/ndarray.h>
@@ -13,7 +13,7 @@ namespace unshuffle::python {
 
 namespace nb = nanobind;
 
-/// Row-major, as NumPy and torch have it by default; other layouts and number types are converted on the way in.
+/// Row-major, the default of NumPy and torch; other layouts and number types are converted on input.
 using ArrayIn = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
 using ArrayOut = nb::ndarray<nb::numpy, double>;
 
@@ -27,7 +27,7 @@ inline ArrayOut new_array(std::initializer_list<std::size_t> shape) {
   return {data, shape, owner};
 }
 
-/// The matrix moved into an array, column-major as it lies.
+/// The matrix moved into an array, column-major as stored.
 inline ArrayOut moved(Matrix matrix) {
   auto owned = std::make_unique<Matrix>(std::move(matrix));
   const auto rows = static_cast<std::size_t>(owned->rows()), columns = static_cast<std::size_t>(owned->cols());

@@ -44,7 +44,7 @@ Simulation simulate_design(const std::string& design, Index n, std::optional<dou
   return simulate(options);
 }
 
-/// Bytes of an unknown encoding; what is no UTF-8 becomes a replacement character.
+/// Bytes of an unknown encoding; invalid UTF-8 becomes a replacement character.
 nb::str to_text(const std::string& bytes) {
   return nb::steal<nb::str>(PyUnicode_DecodeUTF8(bytes.data(), Py_ssize_t(bytes.size()), "replace"));
 }
@@ -94,7 +94,8 @@ nb::dict keywords_of(const cytometry::FcsFile& file) {
 void bind_data(nb::module_& module) {
   using cytometry::FcsFile;
   const auto inside = nb::rv_policy::reference_internal;
-  nb::class_<Simulation>(module, "Simulation", "A sample whose links are lost in the tables and known beside them.")
+  nb::class_<Simulation>(module, "Simulation",
+                         "A sample whose tables have lost their links, with the true links alongside.")
       .def_prop_ro(
           "y", [](const Simulation& s) -> Eigen::Ref<const Vector> { return s.problem.y.col(0); }, inside)
       .def_prop_ro(
@@ -123,7 +124,7 @@ void bind_data(nb::module_& module) {
       .def_prop_ro("keywords", keywords_of)
       .def_prop_ro(
           "notes", [](const FcsFile& f) { return to_texts(f.notes); },
-          "One sentence each: what contradicts itself in the file and how it was read.")
+          "One sentence each: inconsistencies in the file and how they were resolved.")
       .def_prop_ro(
           "events", [](const FcsFile& f) -> const Matrix& { return f.events; }, inside)
       .def_prop_ro("names", [](const FcsFile& f) { return of_channels(f, &cytometry::FcsChannel::name); })

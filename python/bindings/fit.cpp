@@ -22,8 +22,8 @@ using MatrixIn = nb::DRef<const Matrix>;  // any strides
 using Pairs = std::vector<std::pair<Index, Index>>;
 using Weights = std::vector<std::tuple<Index, Index, double>>;
 
-/// Calls the user's function now and then, and lets Ctrl-C through; whatever Python raises ends the fit. A method that
-/// runs others is told to stop by each of them again.
+/// Calls the user's function periodically and lets Ctrl-C through; any Python exception ends the fit. A method that
+/// runs others is told to stop by each of them.
 class Progress {
  public:
   explicit Progress(nb::object callback) : callback_(std::move(callback)) {}
@@ -73,7 +73,7 @@ RowOrder to_order(const std::string& hint) {
   return hint == "none" ? RowOrder::unrelated : RowOrder::unknown;
 }
 
-/// What an estimator is called and every option that it is given.
+/// The name of an estimator and every option given to it.
 struct MethodChoice {
   std::string name;
   std::vector<std::pair<std::string, OptionValue>> options;
@@ -120,7 +120,7 @@ Fitted fit_problem(Problem problem, const ModelChoice& model_choice, const Metho
   return std::move(*fitted);
 }
 
-/// Every estimator with its options, as the declaration has them.
+/// Every estimator with its options, as declared.
 nb::list estimators() {
   nb::list all;
   for (const EstimatorEntry& entry : all_estimators()) {
@@ -231,7 +231,7 @@ void bind_problem(nb::module_& module) {
 }
 
 void bind_fitted(nb::module_& module) {
-  nb::class_<Fitted>(module, "Fitted", "A fit with all that is needed to use it.")
+  nb::class_<Fitted>(module, "Fitted", "A fit with everything needed to use it.")
       .def_static(
           "from_json", [](const std::string& text) { return Fitted::from_json(text, "fit"); }, nb::arg("text"))
       .def_prop_ro("converged", [](const Fitted& f) { return f.result().status == Status::converged; })

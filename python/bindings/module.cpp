@@ -12,7 +12,7 @@ std::string in_python(const unshuffle::Error& error) {
   return unshuffle::in_terms_of(unshuffle::Dialect::python, error.what());
 }
 
-/// What the command line says, as the exception a Python user expects.
+/// The errors of the command line as the exceptions a Python user expects.
 void translate(const std::exception_ptr& thrown, void*) {
   try {
     std::rethrow_exception(thrown);

@@ -38,7 +38,7 @@ std::pair<nb::dict, std::vector<std::string>> evaluate(const std::filesystem::pa
 
 void bind_tracking(nb::module_& module) {
   module.def("evaluate_tracking", evaluate, nb::arg("truth"), nb::arg("results"), nb::arg("benchmark"),
-             "Numbers by sequence and name, and notes on what was left out.");
+             "Numbers by sequence and name, and notes on what was excluded.");
 }
 
 }  // namespace unshuffle::python

@@ -1,7 +1,7 @@
 // The transport layer, one cost or a batch of them.
 //
-// A row-major n×m array is a column-major m×n matrix: costs are handed to the solver transposed, as they lie in memory,
-// and what comes back is row-major again.
+// A row-major n×m array is a column-major m×n matrix: costs are passed to the solver transposed, as stored, and results
+// are row-major again.
 #include <fmt/format.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -62,7 +62,7 @@ Vector to_vector(const Weights& weights, std::size_t size, const char* name) {
   return transport::normalised_weights(given, Index(size), name);
 }
 
-/// body(k) for every k; the first thing thrown is passed on once all are done.
+/// Calls body(k) for every k; the first exception is rethrown once all are done.
 template <class Body>
 void for_each(std::size_t count, Body body) {
   if (count == 1) return body(0);  // a single large problem has the threads for itself
@@ -85,7 +85,7 @@ Objective objective_named(const std::string& name) {
   throw InvalidInput(fmt::format("objective = {} must be transport or entropic", name));
 }
 
-/// What a solve found; arrays are made when asked for. The solver's columns are the caller's rows.
+/// The result of a solve; arrays are created on request. The solver's columns are the caller's rows.
 class Plans {
  public:
   Plans(std::vector<Solution> solutions, Shape shape) : solutions_(std::move(solutions)), shape_(shape) {}
@@ -144,7 +144,7 @@ class Plans {
   Shape shape_;
 };
 
-/// One solver per cost of a batch, each warm from its last solve. Threads that share one take turns.
+/// One solver per cost of a batch, each warm-started from its last solve. Threads that share one take turns.
 class Transport {
  public:
   explicit Transport(SolverOptions options) : options_(options) {
@@ -180,7 +180,7 @@ class Transport {
 void bind_policies(nb::module_& module) {
   using namespace transport;
   nb::class_<Exact>(module, "Exact", "Sums are exactly the given weights.").def(nb::init<>());
-  nb::class_<Ball>(module, "Ball", "Sums may leave the weights within a ball, so rows can stay unmatched.")
+  nb::class_<Ball>(module, "Ball", "Sums may deviate from the weights within a ball, so rows can stay unmatched.")
       .def(
           "__init__",
           [](Ball* self, double spread, double entropy) {
@@ -190,26 +190,26 @@ void bind_policies(nb::module_& module) {
           "A fraction f of the mass stays unmatched with spread = f / (1 - f); entropy is in units of epsilon.")
       .def_ro("spread", &Ball::spread)
       .def_ro("entropy", &Ball::entropy);
-  nb::class_<KullbackLeibler>(module, "KullbackLeibler", "Sums pay strength * KL for leaving the weights.")
+  nb::class_<KullbackLeibler>(module, "KullbackLeibler", "Deviations of the sums from the weights cost strength * KL.")
       .def(
           "__init__", [](KullbackLeibler* self, double strength) { new (self) KullbackLeibler{strength}; },
           nb::arg("strength") = KullbackLeibler{}.strength)
       .def_ro("strength", &KullbackLeibler::strength);
   nb::class_<Sampled>(module, "Sampled",
                       "This side has ratio times as many rows as the other, whose sums are exact, and links are one to "
-                      "one: rows beyond that have no partner, or one that was not seen.")
+                      "one: surplus rows have no partner, or one that was not observed.")
       .def(
           "__init__", [](Sampled* self, double ratio) { new (self) Sampled{ratio}; },
           nb::arg("ratio") = Sampled{}.ratio, "A ratio of 0 is that of the cost's rows and columns.")
       .def_ro("ratio", &Sampled::ratio);
-  nb::class_<Free>(module, "Free", "Sums are whatever the other side makes them.").def(nb::init<>());
+  nb::class_<Free>(module, "Free", "Sums are determined by the other side.").def(nb::init<>());
 }
 
 void bind_plans(nb::module_& module) {
   nb::class_<Plans>(
       module, "TransportPlan",
-      "What a solve found, with its derivatives; arrays have a leading axis when the cost had one. It owns "
-      "all it needs and stays right whatever its Transport solves next.")
+      "The result of a solve, with its derivatives; arrays have a leading axis when the cost had one. It owns "
+      "all it needs and stays valid whatever its Transport solves next.")
       .def_prop_ro("coupling", &Plans::coupling, nb::rv_policy::move,
                    "The plan, of the shape of the cost; it sums to one.")
       .def_prop_ro("row_potential", &Plans::row_potential, nb::rv_policy::move)
@@ -236,7 +236,7 @@ void bind_plans(nb::module_& module) {
           "newton_steps", [](const Plans& self) { return self.numbers(&Solution::newton_steps); },
           nb::for_getter(nb::sig("def newton_steps(self) -> int | numpy.typing.NDArray[numpy.int64]")))
       .def_prop_ro("converged", &Plans::converged)
-      .def_prop_ro("message", &Plans::message, "Why not, when not converged.")
+      .def_prop_ro("message", &Plans::message, "The reason when not converged.")
       .def("gradient", &Plans::gradient, nb::arg("objective") = "transport",
            "d<cost, coupling>/d cost, through the plan; for objective=\"entropic\" of the value. epsilon counts as a "
            "constant.")
@@ -246,7 +246,7 @@ void bind_plans(nb::module_& module) {
 
 void bind_solver(nb::module_& module) {
   const SolverOptions defaults;
-  nb::class_<Transport>(module, "Transport", "Solves transport problems, each warm from the one before.")
+  nb::class_<Transport>(module, "Transport", "Solves transport problems, each warm-started from the one before.")
       .def(
           "__init__",
           [](Transport* self, double epsilon, bool relative, transport::MarginalPolicy rows,
@@ -257,8 +257,8 @@ void bind_solver(nb::module_& module) {
           nb::arg("rows") = transport::Exact{}, nb::arg("columns") = transport::Exact{},
           nb::arg("tolerance") = defaults.tolerance, nb::arg("max_iterations") = defaults.max_iterations,
           nb::arg("warm_start") = defaults.warm_start,
-          "epsilon: smoothing, relative to the largest |cost| unless relative is False. rows, columns: what the sums "
-          "of the plan have to meet.")
+          "epsilon: smoothing, relative to the largest |cost| unless relative is False. rows, columns: the constraints "
+          "on the sums of the plan.")
       .def("solve", &Transport::solve, nb::arg("cost"), nb::arg("row_weights") = nb::none(),
            nb::arg("column_weights") = nb::none(),
            "Plan of a cost (n×m) or of a batch of them (k×n×m); weights default to equal ones.")

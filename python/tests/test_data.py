@@ -76,7 +76,7 @@ def test_tracking_scores(tmp_path):
     write_tracks(tmp_path / "truth" / "walk" / "gt" / "gt.txt", truth)
     write_tracks(tmp_path / "truth" / "run" / "gt" / "gt.txt", truth)
     write_tracks(tmp_path / "results" / "walk.txt", [(frame, 1 if frame < 6 else 2, left) for frame, _, left in truth])
-    with pytest.warns(UserWarning, match="left out: run"):
+    with pytest.warns(UserWarning, match="no results: run"):
         scores = unshuffle.evaluate_tracking(tmp_path / "truth", tmp_path / "results")
     assert list(scores) == ["walk", "COMBINED"]
     assert scores["walk"]["ids"] == 1 and isinstance(scores["walk"]["ids"], int)

@@ -29,7 +29,7 @@ def test_an_option_that_is_added_to_a_declaration_is_found_everywhere():
 @pytest.mark.parametrize(
     ("parameters", "says"),
     [
-        ({"method": "mixture", "epsilon": 0.1}, "epsilon has a meaning with method="),
+        ({"method": "mixture", "epsilon": 0.1}, "epsilon applies only with method="),
         ({"method": "robot", "epsilon": -1.0}, "epsilon = -1 must be > 0"),
         ({"method": "robot", "starts": 1.5}, "starts = 1.5 must be a whole number at least 0"),
         ({"method": "oracle"}, "oracle needs known pairs (known)"),

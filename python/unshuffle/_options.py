@@ -1,4 +1,4 @@
-"""Parameters for the options of estimators, made from their declaration in C++."""
+"""Parameters for the options of estimators, generated from their declarations in C++."""
 
 import inspect
 
@@ -64,7 +64,7 @@ def takes_options(own, options):
 
 
 def plain(value):
-    """A value as the compiled part takes it: numpy's scalars and arrays as Python's own."""
+    """A value as the compiled part expects it: numpy scalars and arrays as Python objects."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, (list, tuple, np.ndarray)):

@@ -1,4 +1,4 @@
-"""What a regressor's ``progress`` may be: None, True for a bar by tqdm, or a function of (done, total)."""
+"""The values of a regressor's ``progress``: None, True for a tqdm bar, or a function of (done, total)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables as users hold them, as the compiled part wants them."""
+"""Converts users' tables for the compiled part."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ except ImportError:  # scikit-learn before 1.6: a method of the estimator
 
 
 def validated(estimator, X):
-    """Rows to predict for, held against what was fitted."""
+    """Rows to predict, checked against the fitted columns."""
     return validate_data(estimator, X, reset=False, dtype=np.float64)
 
 
@@ -32,7 +32,7 @@ def matrix_of(table, name: str):
 
 
 def column_names(table) -> list[str]:
-    """Of a data frame or series; empty for everything that does not name its columns."""
+    """Column names of a data frame or series; empty for anything without them."""
     columns = getattr(table, "columns", None)
     if columns is not None:
         return [str(name) for name in columns]
@@ -41,7 +41,7 @@ def column_names(table) -> list[str]:
 
 
 def codes_of(groups):
-    """Labels of any kind on both sides as numbers, equal where the labels are."""
+    """Labels of any kind on both sides as integers, equal where the labels are equal."""
     if groups is None:
         return [], []
     responses, features = (np.asarray(labels) for labels in groups)
@@ -50,7 +50,7 @@ def codes_of(groups):
         if missing:
             raise ValueError(
                 f"groups of the {side}: row {missing[0]} has no label ({len(missing)} of {len(labels)} rows); "
-                "fill it in or leave the rows out"
+                "fill it in or drop the rows"
             )
     _, codes = np.unique(np.concatenate([responses, features]), return_inverse=True)
     return codes[: len(responses)].tolist(), codes[len(responses) :].tolist()

@@ -2,4 +2,4 @@ from sklearn.exceptions import ConvergenceWarning as SklearnConvergenceWarning
 
 
 class ConvergenceWarning(SklearnConvergenceWarning, RuntimeWarning):
-    """The result is there but should not be trusted as it is; the text is that of the command line."""
+    """There is a result but it should not be trusted as it is; the text is that of the command line."""

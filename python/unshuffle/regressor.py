@@ -113,7 +113,7 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
         return tuple(arrays if self._several_outputs else (array[:, 0] for array in arrays))
 
     def summary(self) -> str:
-        """The table a statsmodels user recognises."""
+        """A table in the style of statsmodels."""
         check_is_fitted(self)
         return self._summary
 
@@ -130,7 +130,7 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         if self._restored:
-            raise ValueError("a report needs the fit as it was made; this one was pickled")
+            raise ValueError("a report needs the original fit; this one was unpickled")
         page = self._fitted.report([] if truth is None else [(int(i), int(j)) for i, j in truth])
         with open(path, "w", encoding="utf-8") as file:
             file.write(page)
@@ -210,7 +210,7 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
 
     def __getstate__(self):
         if hasattr(self, "_fitted"):
-            self._matching  # noqa: B018  the tables stay behind, so what they tell is asked for now
+            self._matching  # noqa: B018  computed now, because the tables are not pickled
         state = super().__getstate__().copy()
         state.pop("_fitted", None)
         return state

@@ -53,7 +53,7 @@ def _solve(ctx, cost, row_weights, column_weights, options):
 
 
 def _with_epsilon(gradient, of_epsilon, matrices, options):
-    """Adds what moves through a relative epsilon, the largest \\|cost\\| times a constant."""
+    """Adds the derivative through a relative epsilon, the largest \\|cost\\| times a constant."""
     if not options.get("relative", True):
         return gradient
     if any(isinstance(options.get(side), KullbackLeibler) for side in ("rows", "columns")):

@@ -1,4 +1,4 @@
-// Inverses of symmetric matrices whose rows belong to quantities of any units.
+// Inverses of symmetric matrices whose rows are in arbitrary units.
 #pragma once
 
 #include <Eigen/QR>
@@ -8,8 +8,8 @@
 
 namespace unshuffle {
 
-/// The pseudo-inverse with every row and column first divided by the root of its diagonal entry: what is small only
-/// because of its unit is not taken for nothing.
+/// The pseudo-inverse, with every row and column first scaled by the root of its diagonal entry, so that an entry that
+/// is small only because of its unit is not treated as zero.
 inline Matrix balanced_inverse(const Matrix& a) {
   const Vector scale = a.diagonal().unaryExpr([](double d) { return d != 0 ? 1 / std::sqrt(std::abs(d)) : 0.0; });
   const Matrix balanced = scale.asDiagonal() * a * scale.asDiagonal();

@@ -47,7 +47,7 @@ std::string WorkKey::text() const { return fmt::format("{:016x}", hash_); }
 namespace {
 
 [[noreturn]] void refuse_damaged(const std::string& path) {
-  throw BadData(fmt::format("{}: is not a checkpoint of a fit, or damaged; remove it, or name another file", path));
+  throw BadData(fmt::format("{}: not a checkpoint of a fit, or damaged; delete it or name another file", path));
 }
 
 constexpr std::size_t digits_of_double = 16;
@@ -81,7 +81,7 @@ std::map<std::string, std::string> finished_work_in(const std::string& bytes, co
     refuse_damaged(path);
   if (!is("fit", fit) || !is("version", version))
     throw BadData(
-        fmt::format("{}: was written for other tables or options, or by another version; remove it, or name "
+        fmt::format("{}: was written for other tables or options, or by another version; delete it or name "
                     "another file",
                     path));
   std::map<std::string, std::string> done;

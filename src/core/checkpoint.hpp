@@ -1,7 +1,7 @@
-// Finished pieces of a long fit, kept in a file so that the same fit goes on from there after it was cut off.
+// Finished pieces of a long fit, kept in a file so that an interrupted fit can resume.
 //
-// A piece of work is known by the numbers it started from. Whoever does one asks for it first and says when it is done;
-// nobody needs to know what else the fit consists of. In the same way processes hand each other what they have done.
+// A piece of work is identified by the numbers it starts from. Code that does one looks it up first and stores the
+// result when done, without knowing what else the fit consists of. Processes exchange finished work the same way.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace unshuffle {
 
-/// What a piece of work is known by: FNV-1a over everything added.
+/// Identifies a piece of work: FNV-1a over everything added.
 class WorkKey {
  public:
   explicit WorkKey(const char* kind);
@@ -33,17 +33,17 @@ class WorkKey {
 
 class Checkpoint {
  public:
-  /// Reads the file when there is one; without a path nothing is read or written. Throws BadData when it is of another
-  /// fit, or none of ours.
+  /// Reads the file if it exists; without a path nothing is read or written. Throws BadData when the file belongs to
+  /// another fit or is not a checkpoint.
   Checkpoint(std::string path, const WorkKey& fit);
 
-  /// What keep() was given, in this run or an earlier one; from any thread.
+  /// The result passed to keep(), in this run or an earlier one. Thread-safe.
   [[nodiscard]] std::optional<std::string> find(const WorkKey& work) const;
-  /// Writes the file anew, whole or not at all.
+  /// Stores the result and rewrites the file atomically.
   void keep(const WorkKey& work, std::string result);
   [[noreturn]] void complain_of_damage() const;
 
-  /// Everyone's finished work goes to everyone.
+  /// Shares the finished work of each process with all others.
   void exchange(Team& team);
 
  private:
@@ -57,20 +57,21 @@ class Checkpoint {
   std::vector<std::string> not_exchanged_;  // keys
 };
 
-/// A fit being carried out: what was asked for, and what is done already.
+/// A fit in progress: its settings and the work already done.
 struct Run : Execution {
   std::shared_ptr<Checkpoint> finished{};  ///< None: nothing is kept.
 };
 
-/// The finished work of that fit in the bytes of a file. Throws BadData as the constructor does.
+/// Parses the finished work of that fit from the bytes of a file. Throws BadData as the constructor does.
 [[nodiscard]] std::map<std::string, std::string> finished_work_in(const std::string& bytes, const std::string& path,
                                                                   const std::string& fit);
 
-/// Doubles as text and back to the same bits, whatever they are; throws BadData for other text.
+/// Doubles to text and back, bit for bit; throws BadData for other text.
 [[nodiscard]] std::string to_hex(const VectorRef& values);
 [[nodiscard]] Vector from_hex(const std::string& text);
 
-/// work() unless its result was kept before. `pack` and `unpack` turn results into text and back to the same bits.
+/// The stored result, or else that of work(), which is then stored. `pack` and `unpack` convert results to text and
+/// back, bit for bit.
 template <class Work, class Pack, class Unpack>
 auto finished_or(const Run& run, const WorkKey& key, const Work& work, const Pack& pack, const Unpack& unpack) {
   if (!run.finished) return work();

@@ -34,7 +34,7 @@ std::string find_module(const Component& component) {
 void* load_function(const Component& component, const char* function) {
   const std::string path = find_module(component);
   if (path.empty()) {
-    throw InvalidInput(fmt::format("{} needs the component {}, which is not here: {}", component.purpose,
+    throw InvalidInput(fmt::format("{} needs the component {}, which is not installed: {}", component.purpose,
                                    component.name, component.remedy));
   }
   void* module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -45,7 +45,8 @@ void* load_function(const Component& component, const char* function) {
     return found;
   };
   const std::string_view built = reinterpret_cast<const char* (*)()>(find("unshuffle_component_version"))();
-  if (built != version) throw SystemFailure(fmt::format("{}: is of version {}; this is {}", path, built, version));
+  if (built != version)
+    throw SystemFailure(fmt::format("{}: was built for version {}; this is version {}", path, built, version));
   return find(function);
 }
 

@@ -1,5 +1,5 @@
-// Products of tall matrices. The library's own shares them between threads that wait for each other by spinning, at
-// every few hundred rows, which costs more than it gains unless the processor is idle.
+// Products of tall matrices. OpenBLAS splits these between threads that synchronise by spinning every few hundred rows,
+// which costs more than it gains unless the processor is idle.
 #pragma once
 
 #include <algorithm>

@@ -9,12 +9,12 @@
 
 namespace unshuffle {
 
-/// work(k) for k < count; of what they throw, that of the smallest k is passed on in the end. Parallel loops inside
-/// stay serial where there are several pieces, so each has one thread to itself.
+/// Calls work(k) for k < count. If several throw, the exception of the smallest k is rethrown at the end. With several
+/// pieces, parallel loops inside them run serially, one thread per piece.
 template <class Work>
 void in_parallel(std::size_t count, const Work& work) {
-  // A single piece has all threads to itself. In a region of one thread its parallel loops would each start threads of
-  // their own and end them again, which may fail where memory is limited.
+  // A single piece uses all threads. Inside a one-thread region each of its parallel loops would start and stop its own
+  // threads, which can fail when memory is limited.
   if (count == 1) {
     work(std::size_t{0});
     return;

@@ -9,7 +9,7 @@
 
 #include "unshuffle/core/memory.hpp"
 
-// No header declares these as something that another LAPACK may lack.
+// Declared weak here, which no header does, because another LAPACK may lack them.
 extern "C" {
 void openblas_set_num_threads(int threads) __attribute__((weak));
 int openblas_get_num_threads() __attribute__((weak));
@@ -28,8 +28,9 @@ Threading threading() {
   return openblas_get_parallel() == by_openmp ? Threading::openmp : Threading::own;
 }
 
-/// All OneThreads of the process. The first to come notes the number of threads and the last to go restores it: were
-/// each to do so for itself, one that goes would give threads back to another's call, and the last might restore a one.
+/// Counts the live OneThread objects of the process. The first saves the number of threads and the last restores it: if
+/// each did so for itself, one going out of scope would restore threads during another's call, and the last might
+/// restore the value one.
 struct Holders {
   std::mutex mutex;
   int count = 0;
@@ -41,8 +42,8 @@ Holders& holders() {
   return all;
 }
 
-/// OpenBLAS takes work space when it is called, and where a limit (ulimit -v) leaves none it tries forever. Where there
-/// is a limit, look first.
+/// OpenBLAS allocates work space on each call and retries forever when a limit (ulimit -v) leaves none. When there is a
+/// limit, check first.
 void require_work_space() {
   static const bool limited = memory_is_limited();
   constexpr std::size_t enough = std::size_t{160} << 20U;

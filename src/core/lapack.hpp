@@ -5,12 +5,12 @@
 
 namespace unshuffle::lapack {
 
-/// While one lives, OpenBLAS works on one thread; when the last one is gone it has as many as before. The library
-/// threads at a higher level, where the order of summation does not depend on the number of threads. Every function
-/// below holds one during its call.
+/// While any instance exists, OpenBLAS uses one thread; destroying the last one restores the previous number. The
+/// library parallelises at a higher level, where the order of summation does not depend on the number of threads. Every
+/// function below holds an instance during its call.
 ///
-/// OpenBLAS that threads by itself keeps one number for the whole process, so what other threads ask of it meanwhile
-/// runs on one thread too: slower, not wrong.
+/// OpenBLAS built with its own threading keeps one setting per process, so calls from other threads meanwhile also run
+/// on one thread: slower, but correct.
 class OneThread {
  public:
   OneThread();

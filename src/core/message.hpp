@@ -1,4 +1,4 @@
-// What processes say to each other: numbers, vectors and tables in the order in which they were put.
+// Messages between processes: numbers, vectors and tables, read in the order in which they were written.
 #pragma once
 
 #include <cstring>

@@ -3,7 +3,7 @@
 
 namespace unshuffle {
 
-/// 95 % of a standard normal variable are less than this from zero.
+/// A standard normal variable lies within this distance of zero with probability 95 %.
 inline constexpr double normal_quantile = 1.959963984540054;
 
 /// That of any share of it.

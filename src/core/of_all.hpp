@@ -1,11 +1,11 @@
-// Vectors and tables of which every process of a team has a part. Without a team a part is the whole.
+// Vectors and tables distributed over the processes of a team. Without a team, a part is the whole.
 #pragma once
 
 #include "unshuffle/core/team.hpp"
 
 namespace unshuffle {
 
-/// Everyone's rows, one below the other by rank.
+/// The rows of all processes, stacked by rank.
 template <class Rows>
 [[nodiscard]] Rows rows_of_all(Team* team, Rows own) {
   if (!several(team)) return own;
@@ -15,7 +15,7 @@ template <class Rows>
   return Eigen::Map<const Matrix>(all.data(), columns, static_cast<Index>(all.size()) / columns).transpose();
 }
 
-/// Everyone's numbers made one by one into one by `bring_together`, a collective of Team.
+/// Combines the numbers of all processes element by element with `bring_together`, a collective of Team.
 template <class Numbers>
 [[nodiscard]] Numbers together(Team* team, Numbers own, void (Team::*bring_together)(std::vector<double>&)) {
   if (!several(team)) return own;

@@ -80,7 +80,7 @@ void require(const OptionText& text, double value) {
 }
 
 void refuse_unread(const OptionText& text) {
-  throw InvalidInput(fmt::format("{} has a meaning with {} only", option(text.name), text.read_with));
+  throw InvalidInput(fmt::format("{} applies only with {}", option(text.name), text.read_with));
 }
 
 }  // namespace detail

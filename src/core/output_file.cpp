@@ -23,7 +23,7 @@ namespace {
   throw SystemFailure(fmt::format("{}: cannot be written: {}", path, std::strerror(reason)));
 }
 
-/// Names of files that are being written, where a signal handler finds them.
+/// Names of files being written, kept where a signal handler can read them.
 struct UnfinishedFile {
   std::atomic<bool> taken{false};
   std::atomic<bool> there{false};
@@ -38,7 +38,7 @@ UnfinishedFile* remember_unfinished(const std::string& path) {
     file.there = true;
     return &file;
   }
-  return nullptr;  // it may stay behind after a signal, no worse
+  return nullptr;  // a signal may then leave it behind; nothing worse
 }
 
 void forget_unfinished(UnfinishedFile* file) {
@@ -47,7 +47,7 @@ void forget_unfinished(UnfinishedFile* file) {
   file->taken = false;
 }
 
-/// Owns a descriptor, and the file it belongs to until that file is handed over by rename.
+/// Owns a descriptor, and its file until that is renamed into place.
 class Descriptor {
  public:
   Descriptor(int descriptor, std::string temporary)
@@ -95,12 +95,12 @@ mode_t default_mode() {
   return static_cast<mode_t>(0666) & ~mask;
 }
 
-/// Devices and pipes have no "beside" to write to. /dev/stdout stays one even where it leads to a regular file.
+/// Devices and pipes have no sibling to write to. /dev/stdout counts as one even when it leads to a regular file.
 bool is_device(const std::string& path, const struct stat& existing) {
   return !S_ISREG(existing.st_mode) || path.starts_with("/dev/");
 }
 
-/// The file a path means once symbolic links are followed, so that renaming replaces the file and not the link.
+/// The path with symbolic links resolved, so that renaming replaces the file and not the link.
 std::string resolved(const std::string& path) {
   std::error_code failure;
   const auto whole = std::filesystem::absolute(path, failure);
@@ -146,7 +146,7 @@ void remove_unfinished_files() noexcept {
 void make_folder(const std::string& path) {
   std::error_code failure;
   std::filesystem::create_directories(path, failure);
-  if (failure) throw SystemFailure(fmt::format("{}: cannot be made: {}", path, failure.message()));
+  if (failure) throw SystemFailure(fmt::format("{}: cannot be created: {}", path, failure.message()));
 }
 
 bool same_output(const std::string& one, const std::string& other) {

@@ -1,4 +1,4 @@
-// Random numbers that depend on (seed, stream, counter) only, so that no answer depends on threads or on the order in
+// Random numbers that depend only on (seed, stream, counter), so that no answer depends on threads or on the order in
 // which starts are tried.
 #pragma once
 
@@ -19,10 +19,10 @@ constexpr std::uint64_t mixed(std::uint64_t value) {
   return value ^ (value >> 31U);
 }
 
-/// Where the streams of each use of random numbers begin. Uses that one fit may have are apart, with room for as many
-/// streams as they number; those at equal numbers never meet, because they belong to methods of which a fit runs one,
-/// or because the seed is another (where it says "seed 0", the answer must not depend on the user's). A new use takes
-/// the next free power of two, and its name here.
+/// Where the streams of each use of random numbers begin. Uses that can occur in the same fit are far enough apart for
+/// all their streams. Uses with equal numbers never collide: they belong to methods of which a fit runs only one, or
+/// they use different seeds ("seed 0" marks uses whose answer must not depend on the user's seed). A new use takes the
+/// next free power of two and is named here.
 enum class Stream : std::uint64_t {
   // Random starts and consensus of rows in order, by number of the start.
   start = 0,
@@ -33,16 +33,16 @@ enum class Stream : std::uint64_t {
   simulated_gates = 3,
   simulated_population = 4,
 
-  pairing_at_random = 1ULL << 40U,      ///< What changes of coefficients amount to, on rows paired at random; seed 0.
+  pairing_at_random = 1ULL << 40U,      ///< Effect of changing coefficients, on rows paired at random; seed 0.
   least_squares = 1ULL << 41U,          ///< Starts of least squares for models that are not linear, by trial.
   batches = 1ULL << 42U,                ///< Of a descent on batches, by start.
   moment_equations = 1ULL << 43U,       ///< Where they are solved from, by trial; entropic.
   alternation_batches = 1ULL << 43U,    ///< By start; am.
   predictive_distance = 1ULL << 44U,    ///< Rows that solutions are compared on; seed 0.
   swap_chain = 1ULL << 44U,             ///< By 4096 times the start plus the chain; em.
-  consensus_probe = (1ULL << 45U) - 1,  ///< Rows that a hypothesis is tried on first; rs.
+  consensus_probe = (1ULL << 45U) - 1,  ///< Rows on which a hypothesis is tested first; rs.
   consensus = 1ULL << 45U,              ///< Hypotheses, by thread of work; rs.
-  search_sample = 1ULL << 45U,          ///< Rows that starts are tried on; entropic.
+  search_sample = 1ULL << 45U,          ///< Rows on which starts are tried; entropic.
   sorted_alternation = 1ULL << 46U,     ///< Rows of each, by number; entropic.
   slices = 1ULL << 46U,                 ///< Directions to project on, by block; sliced-gw.
   kernel_centres = 1ULL << 47U,         ///< Rows that a density is estimated from.
@@ -72,7 +72,7 @@ class RandomStream {
 
   double normal() { return std::sqrt(-2 * std::log(uniform())) * std::cos(2 * std::numbers::pi * uniform()); }
 
-  /// In 0 .. count-1; the bias of the remainder is below 1e-12 for any table that fits in memory.
+  /// In 0 .. count-1; the modulo bias is below 1e-12 for any table that fits in memory.
   Index below(Index count) { return static_cast<Index>(bits() % static_cast<std::uint64_t>(count)); }
 
  private:
@@ -80,7 +80,7 @@ class RandomStream {
   std::uint64_t counter_ = 0;
 };
 
-/// Puts them in random order (Fisher & Yates).
+/// Shuffles them (Fisher & Yates).
 void shuffle(std::vector<Index>& rows, RandomStream& random);
 
 /// `count` different rows out of 0 .. total-1 in random order (all of them, in order, when count ≥ total).

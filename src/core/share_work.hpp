@@ -7,8 +7,8 @@
 
 namespace unshuffle {
 
-/// piece(k) for k < count, each of which asks finished_or(). Of a team, every process takes each size-th piece and
-/// finds those of the others finished when it comes to them. Pieces may not call upon the team themselves.
+/// Calls piece(k) for k < count; each piece must go through finished_or(). In a team of N, each process does every N-th
+/// piece and then finds the others already finished. Pieces must not use the team themselves.
 template <class Piece>
 void share_work(const Run& run, std::size_t count, const Piece& piece) {
   if (!several(run.team)) return in_parallel(count, piece);

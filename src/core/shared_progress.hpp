@@ -1,4 +1,4 @@
-// Progress of starts that are followed at the same time.
+// Progress of starts that run concurrently.
 #pragma once
 
 #include <omp.h>
@@ -9,11 +9,11 @@
 
 namespace unshuffle {
 
-/// Counts ticks from any thread, says so from the first one only, and remembers when the answer was to stop.
+/// Counts ticks from any thread, reports them from the first thread only, and remembers a request to stop.
 class SharedProgress {
  public:
   using Say = std::function<bool(double, double)>;
-  /// The ticks go from `begin` to `end` of the `whole` that is said.
+  /// The ticks span `begin` to `end` of the reported `whole`.
   struct Stretch {
     double begin, end, whole;
   };

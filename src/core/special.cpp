@@ -10,8 +10,8 @@ namespace unshuffle {
 
 namespace {
 
-// In double precision: long double is several times as slow and no digit of it is read. What is too small or large for
-// a double is 0 or infinite, which is what callers would make of an exception.
+// In double precision: long double is several times slower and its extra digits are never used. Results out of range
+// become 0 or infinity, which is how callers would handle an exception.
 using Policy =
     boost::math::policies::policy<boost::math::policies::promote_double<false>,
                                   boost::math::policies::overflow_error<boost::math::policies::ignore_error>,

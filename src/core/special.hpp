@@ -1,4 +1,4 @@
-// Special functions, by Boost.Math, whose headers only special.cpp reads.
+// Special functions from Boost.Math, whose headers only special.cpp includes.
 #pragma once
 
 namespace unshuffle {
@@ -6,10 +6,10 @@ namespace unshuffle {
 /// P(χ²_k > x), to full precision however far out x lies.
 [[nodiscard]] double chi_squared_tail(double x, double k);
 
-/// What χ²_k is below with probability `share`.
+/// The quantile of χ²_k at probability `share`.
 [[nodiscard]] double chi_squared_quantile(double share, double k);
 
-/// What a standard normal variable is below with probability `share`.
+/// The quantile of the standard normal distribution at probability `share`.
 [[nodiscard]] double normal_score(double share);
 
 /// Riemann's ζ.

@@ -8,7 +8,7 @@
 namespace unshuffle {
 namespace {
 
-/// As mpirun of Open MPI, MPICH and their kin, and srun, tell a process how many there are.
+/// Where mpirun (Open MPI, MPICH and derivatives) and srun state the number of processes.
 int processes_started() {
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
     if (const char* size = std::getenv(name)) return std::atoi(size);

@@ -31,7 +31,7 @@ std::string option(std::string_view name, std::string_view value) {
 
 std::string in_terms_of(Dialect dialect, std::string_view message) {
   std::string out, name, value;
-  std::string* to = &out;  // what the next byte belongs to
+  std::string* to = &out;  // where the next byte goes
   for (const char byte : message) {
     if (byte == begin_mark) {
       to = &name;

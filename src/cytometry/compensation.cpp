@@ -46,7 +46,7 @@ Matrix matrix_of(const Listed& list, std::size_t begin, const std::string& sourc
   return matrix;
 }
 
-/// Channels go by $PnN; some programs write their numbers instead.
+/// Channels are named by $PnN; some programs write their numbers instead.
 std::string channel_name(const std::string& part, const FcsFile& file) {
   if (file.find(part) >= 0) return part;
   const auto number = to_number(part);
@@ -64,7 +64,7 @@ Spillover named_matrix(const Listed& list, const FcsFile& file) {
   return spillover;
 }
 
-/// FCS 3.0's $COMP names no channels, so only a matrix over all of them has one meaning.
+/// FCS 3.0's $COMP names no channels, so only a matrix over all of them is unambiguous.
 Spillover unnamed_matrix(const Listed& list, const FcsFile& file) {
   if (list.size != file.channels.size()) {
     throw BadData(fmt::format("{}: {} has {} rows and names no channels; {}, one for each channel, were expected",
@@ -101,7 +101,7 @@ Matrix unmixed(const FcsFile& file, const Spillover& spillover) {
   if (measured.rows() == 0) return Matrix(0, spillover.matrix.rows());
   const Eigen::ColPivHouseholderQR<Matrix> factors(spillover.matrix.transpose());
   if (factors.rank() < spillover.matrix.rows()) {
-    throw BadData(fmt::format("{}: the spillover matrix of {} cannot be undone: its rank is {} of {}", file.source,
+    throw BadData(fmt::format("{}: the spillover matrix of {} cannot be inverted: its rank is {} of {}", file.source,
                               fmt::join(spillover.detectors, ", "), factors.rank(), spillover.matrix.rows()));
   }
   return factors.solve(measured.transpose()).transpose();

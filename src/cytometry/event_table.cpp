@@ -33,7 +33,7 @@ Column scaled_column(const FcsFile& file, Index at, const EventOptions& options)
   for (Index event = 0; event < file.events.rows(); ++event) {
     const double value = scaled(scale, file.events(event, at));
     if (!std::isfinite(value)) {
-      throw BadData(fmt::format("{}, event {}: channel \"{}\" holds {}, which is no finite number on the scale {}",
+      throw BadData(fmt::format("{}, event {}: channel \"{}\" holds {}, which is not a finite number on the scale {}",
                                 file.source, event + 1, channel.name, file.events(event, at), text));
     }
     column.numbers.push_back(value);

@@ -37,7 +37,7 @@ NumberType number_type(const Keywords& keywords, const std::string& source) {
                             source, type));
 }
 
-/// 1,2,3,4 (least byte first) or 4,3,2,1, of any length; the mixed orders of old machines are refused.
+/// 1,2,3,4 (least byte first) or 4,3,2,1, of any length; the mixed orders of old machines are rejected.
 bool is_big_endian(const Keywords& keywords, const std::string& source) {
   const std::string order = required(keywords, "$BYTEORD", source);
   const std::vector<std::string> parts = split_at_commas(order);
@@ -87,8 +87,8 @@ void read_amplifier(FcsChannel& channel, Index at, const Keywords& keywords, Num
   }
   if (channel.decades != 0 && type != NumberType::integer) {
     notes.push_back(
-        fmt::format("{}: {} says logarithmic, but $DATATYPE says the values are linear; they are read as "
-                    "they are",
+        fmt::format("{}: {} claims a logarithmic scale, but by $DATATYPE the values are linear; they are read "
+                    "unchanged",
                     source, keyword));
     channel.decades = channel.offset = 0;
   }
@@ -102,7 +102,7 @@ void read_amplifier(FcsChannel& channel, Index at, const Keywords& keywords, Num
                               at + 1, channel.range));
   }
   if (!(channel.gain > 0)) {
-    notes.push_back(fmt::format("{}: $P{}G = {} is no gain; 1 is used", source, at + 1, channel.gain));
+    notes.push_back(fmt::format("{}: $P{}G = {} is not a valid gain; 1 is used", source, at + 1, channel.gain));
     channel.gain = 1;
   }
 }
@@ -153,8 +153,8 @@ std::uint64_t length_of(const Segment& segment) {
   return segment.end >= segment.begin ? segment.end - segment.begin + 1 : 0;
 }
 
-/// HEADER and TEXT both may say where DATA is. HEADER's eight digits do not suffice for large files, which say 0 there.
-/// Where they disagree, the one that fits the number of events is believed.
+/// HEADER and TEXT may both locate DATA. HEADER's eight digits do not suffice for large files, which have 0 there. If
+/// they disagree, the one that fits the number of events is used.
 Segment choose_data(const FcsText& text, std::uint64_t expected_bytes, const std::string& source,
                     std::vector<std::string>& notes) {
   const Segment header = text.data;
@@ -178,8 +178,8 @@ Segment choose_data(const FcsText& text, std::uint64_t expected_bytes, const std
   return text_fits_better ? said : header;
 }
 
-/// Events that are there. The end of DATA is off by one in many files, so one byte more or less is forgiven as long as
-/// the file holds what $TOT promises; anything else is refused or said.
+/// The number of events present. The end of DATA is off by one in many files, so one byte more or less is tolerated as
+/// long as the file holds all events of $TOT; anything else is an error or a note.
 DataPlace locate_data(const FcsText& text, std::size_t event_bytes, std::size_t file_bytes, const std::string& source,
                       std::vector<std::string>& notes) {
   const auto total = whole_number(text.keywords, "$TOT", source);

@@ -41,7 +41,7 @@ std::uint64_t header_offset(std::string_view content, std::size_t at, const std:
 std::string read_version(std::string_view content, const std::string& source) {
   if (content.size() < header_size || content.substr(0, 3) != "FCS") {
     throw BadData(
-        fmt::format("{}: this is no FCS file; it has to begin with FCS2.0, FCS3.0 or FCS3.1 and a header of "
+        fmt::format("{}: this is not an FCS file; it must begin with FCS2.0, FCS3.0 or FCS3.1 and a header of "
                     "{} bytes",
                     source, header_size));
   }
@@ -49,15 +49,15 @@ std::string read_version(std::string_view content, const std::string& source) {
   for (const char* known : {"FCS2.0", "FCS3.0", "FCS3.1", "FCS3.2"}) {
     if (version == known) return version;
   }
-  throw BadData(fmt::format("{}: the file says it is \"{}\"; FCS2.0, FCS3.0, FCS3.1 or FCS3.2 was expected", source,
-                            std::string(content.substr(3, 3))));
+  throw BadData(fmt::format("{}: the file declares version \"{}\"; FCS2.0, FCS3.0, FCS3.1 or FCS3.2 was expected",
+                            source, std::string(content.substr(3, 3))));
 }
 
 std::string_view segment_bytes(std::string_view content, Segment segment, std::string_view what,
                                const std::string& source) {
   if (segment.begin == 0 || segment.begin >= content.size() || segment.end < segment.begin ||
       segment.end > content.size()) {
-    throw BadData(fmt::format("{}: {} is said to be at bytes {} to {}; the file has {} bytes", source, what,
+    throw BadData(fmt::format("{}: {} is declared at bytes {} to {}; the file has {} bytes", source, what,
                               segment.begin, segment.end, content.size()));
   }
   return content.substr(segment.begin, segment.end - segment.begin + 1);
@@ -138,10 +138,10 @@ void add_supplement(Keywords& keywords, std::string_view content, char delimiter
   const Segment segment{whole_number(keywords, "$BEGINSTEXT", source).value_or(0),
                         whole_number(keywords, "$ENDSTEXT", source).value_or(0)};
   if (segment.begin == 0 || segment.end <= segment.begin) return;
-  // Some instruments keep something of their own there, such as a ZIP archive of settings.
+  // Some instruments store other data there, such as a ZIP archive of settings.
   if (segment.end > content.size() || content[segment.begin] != delimiter) {
     notes.push_back(
-        fmt::format("{}: bytes {} to {} are said to be supplemental TEXT but hold no keywords; they are not "
+        fmt::format("{}: bytes {} to {} are declared as supplemental TEXT but hold no keywords; they are not "
                     "read",
                     source, segment.begin, segment.end));
     return;

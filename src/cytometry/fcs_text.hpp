@@ -1,4 +1,4 @@
-// HEADER and TEXT of an FCS file: where its segments lie and what its keywords say.
+// HEADER and TEXT of an FCS file: the locations of its segments and its keywords.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace unshuffle::cytometry {
 
-/// First and last byte, both inclusive, as FCS files count; 0, 0: not said.
+/// First and last byte, both inclusive, as FCS files count; 0, 0: not given.
 struct Segment {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
@@ -19,11 +19,11 @@ struct Segment {
 
 struct FcsText {
   std::string version;
-  Segment data;  ///< What the HEADER says.
+  Segment data;  ///< From the HEADER.
   Keywords keywords;
 };
 
-/// Reads HEADER, TEXT and supplemental TEXT; adds to `notes` where the file is not quite as the standard wants it.
+/// Reads HEADER, TEXT and supplemental TEXT; adds deviations from the standard to `notes`.
 [[nodiscard]] FcsText read_text(std::string_view content, const std::string& source, std::vector<std::string>& notes);
 
 /// A keyword as a whole number of at least 0, if it is there; BadData when it is something else.

@@ -12,7 +12,7 @@ namespace {
 
 constexpr char delimiter = '\f';                  // Rarely part of a value, and common in files of instruments.
 constexpr std::size_t text_begin = 58;            // Right after the HEADER.
-constexpr std::size_t longest_file = 99'999'999;  // What eight digits can say.
+constexpr std::size_t longest_file = 99'999'999;  // Limit of eight digits.
 
 void append_escaped(std::string& out, std::string_view part) {
   for (const char c : part) {
@@ -22,11 +22,12 @@ void append_escaped(std::string& out, std::string_view part) {
   out += delimiter;
 }
 
-/// FCS knows no empty values; a keyword without one is left out.
+/// FCS does not allow empty values; a keyword without one is omitted.
 void append_keyword(std::string& out, std::string_view name, std::string_view value) {
   if (value.empty()) return;
   if (value.front() == delimiter) {
-    throw InvalidInput(fmt::format("the value of {} begins with a form feed, which an FCS file cannot say", name));
+    throw InvalidInput(
+        fmt::format("the value of {} begins with a form feed, which an FCS file cannot represent", name));
   }
   append_escaped(out, name);
   append_escaped(out, value);

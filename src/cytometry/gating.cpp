@@ -11,7 +11,7 @@
 namespace unshuffle::cytometry {
 namespace {
 
-/// The values gates look at, each computed once.
+/// The values that gates use, each computed once.
 class Values {
  public:
   Values(const GateSet& gates, const FcsFile& file) : gates_(gates), file_(file) {}
@@ -42,7 +42,7 @@ class Values {
     return values;
   }
 
-  /// A channel that the matrix does not speak of has nothing to be compensated.
+  /// A channel not in the matrix needs no compensation.
   Vector channel(const std::string& name, const std::string& compensation) {
     if (const Spillover* spillover = matrix(compensation)) {
       const auto& dyes = spillover->dyes;

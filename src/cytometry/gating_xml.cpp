@@ -55,7 +55,7 @@ class Reader {
     pugi::xml_document document;
     const auto parsed = document.load_buffer(content_.data(), content_.size());
     if (!parsed) {
-      throw BadData(fmt::format("{}: this is no XML: {}", place(parsed.offset), parsed.description()));
+      throw BadData(fmt::format("{}: this is not XML: {}", place(parsed.offset), parsed.description()));
     }
     const Node root = document.document_element();
     if (!is(root, "Gating-ML")) {
@@ -160,7 +160,8 @@ class Reader {
   Scale checked(const Node& node, const Parametrized& scale) const {
     if (!(scale.t > 0) || !(std::abs(scale(scale.t) - 1) < 1e-6) || !(scale(scale.t) > scale(scale.t / 2))) {
       fail(node,
-           "the parameters make no rising scale; T > 0, M > 0 and A between 0 and T (flin) or M (fasinh) were "
+           "the parameters do not define an increasing scale; T > 0, M > 0 and A between 0 and T (flin) or M (fasinh) "
+           "were "
            "expected");
     }
     return scale;
@@ -170,7 +171,7 @@ class Reader {
     const std::string id = text_attribute(node, "id");
     if (set_.matrices.contains(id)) fail(node, fmt::format("the id \"{}\" is used twice", id));
     if (attribute(node, "matrix-inverted-already").value_or("false") == "true") {
-      fail(node, "matrices that are inverted already are not read");
+      fail(node, "inverted matrices are not supported");
     }
     Spillover spillover;
     const auto names = [&](std::string_view list) {
@@ -412,7 +413,7 @@ class Reader {
     }
     for (std::size_t gate = 0; gate < needs.size(); ++gate) {
       if (open[gate] == 0) continue;
-      throw BadData(fmt::format("{}: gate \"{}\" needs itself, by its parent or by what it refers to",
+      throw BadData(fmt::format("{}: gate \"{}\" depends on itself, through its parent or a reference",
                                 place(drafts_[gate].offset), drafts_[gate].gate.id));
     }
   }

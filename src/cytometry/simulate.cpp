@@ -81,11 +81,11 @@ void drop_constant_columns(LinkedEvents& events, std::vector<std::string>& notes
     if (events.z.col(column).minCoeff() < events.z.col(column).maxCoeff()) {
       kept.push_back(column);
     } else {
-      notes.push_back(fmt::format("channel \"{}\" holds one value only and is left out",
-                                  events.z_names[static_cast<std::size_t>(column)]));
+      notes.push_back(
+          fmt::format("channel \"{}\" is constant and is ignored", events.z_names[static_cast<std::size_t>(column)]));
     }
   }
-  if (kept.empty()) throw BadData("no channel that varies is left to be a feature");
+  if (kept.empty()) throw BadData("no channel that varies is left to serve as a feature");
   keep_columns(events, std::move(kept));
 }
 
@@ -108,7 +108,7 @@ Problem linked_problem(const Matrix& y, const Matrix& z, const LinkedEvents& nam
   return problem;
 }
 
-/// True gates beside the responses; beside the features some labels have changed places.
+/// True gates for the responses; for the features some labels are exchanged.
 void sort_by_gates(Problem& problem, const ShuffleOptions& options) {
   if (options.gates == 0) return;
   problem.response_groups = equal_mass_gates(problem.y.col(0), options.gates);
@@ -138,7 +138,7 @@ void shuffle_features(ShuffledSample& sample, std::uint64_t seed) {
   }
 }
 
-/// Splits, normalises by the training events, sorts by gates and forgets the links.
+/// Splits, normalises by the training events, sorts by gates and shuffles the links.
 ShuffledEvents shuffled(const LinkedEvents& events, const ShuffleOptions& options) {
   const Index tests = std::max<Index>(1, std::lround(options.test_share * static_cast<double>(events.y.size())));
   std::vector<Index> train(static_cast<std::size_t>(events.y.size() - tests));
@@ -150,10 +150,10 @@ ShuffledEvents shuffled(const LinkedEvents& events, const ShuffleOptions& option
   const Matrix y_unit = unit_of(rows_of(events.y, train));
   result.y_unit = y_unit.col(0);
   result.z_unit = unit_of(rows_of(events.z, train));
-  if (!(result.y_unit[1] > 0)) throw BadData(fmt::format("the response \"{}\" holds one value only", events.y_name));
+  if (!(result.y_unit[1] > 0)) throw BadData(fmt::format("the response \"{}\" is constant", events.y_name));
   for (Index column = 0; column < result.z_unit.cols(); ++column) {
     if (!(result.z_unit(1, column) > 0)) {
-      throw BadData(fmt::format("channel \"{}\" holds one value only in the training events",
+      throw BadData(fmt::format("channel \"{}\" is constant in the training events",
                                 events.z_names[static_cast<std::size_t>(column)]));
     }
   }

@@ -40,7 +40,7 @@ void require_logicle(const LogicleParameters& p, std::string_view scale) {
 double falling_rate(double b, double w) {
   double low = 0;
   double high = b;
-  // Newton from the right would do for small w; halving until the doubles are used up needs no conditions.
+  // Newton from the right works for small w; bisection to the last double needs no conditions.
   for (int step = 0; step < 200 && low < high; ++step) {
     const double d = 0.5 * (low + high);
     if (d <= low || d >= high) break;
@@ -180,7 +180,7 @@ Scale parse_scale(const std::string& text, double range) {
     return Logicle({.t = numbers[0], .w = numbers[1], .m = numbers[2], .a = numbers[3]});
   }
   throw InvalidInput(fmt::format(
-      "\"{}\" is no scale; linear, log, asinh, asinh:COFACTOR, logicle or logicle:T,W,M,A was expected", text));
+      "\"{}\" is not a scale; linear, log, asinh, asinh:COFACTOR, logicle or logicle:T,W,M,A was expected", text));
 }
 
 }  // namespace unshuffle::cytometry

@@ -36,7 +36,7 @@ AdjustedAnswer adjusted_fit(const Adjusted& options, const Input& input, const C
   return made;
 }
 
-/// As many links drawn from those that are there, the known ones among themselves.
+/// Links resampled with replacement, known ones among themselves.
 CandidateLinks drawn_from(const CandidateLinks& links, RandomStream random) {
   std::vector<Index> chosen;
   for (Index i = 0; i < links.size(); ++i)
@@ -50,7 +50,7 @@ CandidateLinks drawn_from(const CandidateLinks& links, RandomStream random) {
 }
 
 OrderEvidence evidence_of(const AdjustedAnswer& fit, const Input& input, const CandidateLinks& links) {
-  // Known pairs that determine the coefficients need no order.
+  // If known pairs determine the coefficients, the order is not needed.
   const bool by_order = links.known * links.rows.y.cols() <= input.bound.parameters();
   OrderEvidence made;
   made.rows = double(links.size());

@@ -1,5 +1,5 @@
-// Alternating minimisation (Abid, Poon & Zou 2017): the best matching at w, then w on the matched rows, again and
-// again. Both halves lower Σ|y - f|² over the links, so with exact refits the loop ends when a matching repeats.
+// Alternating minimisation (Abid, Poon & Zou 2017): the best matching at w, then w on the matched rows, repeatedly.
+// Both steps lower Σ|y - f|² over the links, so with exact refits the loop ends when a matching repeats.
 #include <cmath>
 
 #include "estimators/each_start.hpp"

@@ -1,4 +1,4 @@
-// Looks at what is known of the links (pairs, prior, row order, groups, outputs) and chooses.
+// Chooses an estimator by the evidence about the links (pairs, prior, row order, groups, outputs).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,18 +16,18 @@ namespace unshuffle {
 
 namespace {
 
-/// What the choice depends on, looked up once.
+/// The facts the choice depends on, computed once.
 struct Facts {
   bool all_pairs_known;
   bool prior;
   bool order_may_tell;
-  bool hinted;  ///< The user says that the order is partly right.
+  bool hinted;  ///< The user stated that the order is partly right.
   std::size_t groups;
   bool scalar;  ///< One response and an additive model: all links together are affordable.
 };
 
-/// Rows beside each other are worth a look: the order is a hint, or nobody said it is none and the tables are as long.
-/// Groups that go with the response make rows beside each other agree whatever their order, so there it must be said.
+/// Whether to test the row order: it is a hint, or the user did not rule it out and the tables are equally long. Groups
+/// related to the response make rows in any order agree, so with groups the hint must be explicit.
 bool order_may_tell(const Input& input) {
   const Problem& problem = input.problem;
   if (problem.order == RowOrder::unrelated) return false;
@@ -66,7 +66,7 @@ Estimate explain(Estimate estimate, Estimator chosen, const std::string& choice,
   return estimate;
 }
 
-/// The likelihood over all links; `because` says why the order will not do, where it was looked at.
+/// The likelihood over all links; `because` explains why the order does not suffice, if it was tested.
 Estimate by_all_links(const Auto& options, const Facts& facts, const Input& input, const std::string& because) {
   const Entropic entropic = entropic_of(options);
   const std::string groups = facts.groups > 1 ? fmt::format(" within {} groups and known pairs", facts.groups) : "";
@@ -78,8 +78,9 @@ Estimate by_all_links(const Auto& options, const Facts& facts, const Input& inpu
   return explain(estimate(entropic, input), entropic, "likelihood over all links" + groups + noise, because + why);
 }
 
-// The mixture is the most exact where its likelihood holds. Where regression on all rows says that it does not, or that
-// the order tells more than the likelihood can see, that regression is the answer, adjusted for wrong links.
+// The mixture is the most accurate where its likelihood holds. If regression on all rows contradicts it, or shows that
+// the order carries more information than the likelihood uses, that regression, adjusted for wrong links, is the
+// answer.
 Estimate by_order(const Auto& options, const Input& input) {
   const Mixture mixture = mixture_of(options);
   Estimate by_mixture = estimate(mixture, input);
@@ -95,12 +96,12 @@ Estimate by_order(const Auto& options, const Input& input) {
                  "a mixture will not do: " + found);
 }
 
-// An answer that is not known well may be further off than regression on all rows, which wrong links shrink but which
-// knows what it knows exactly. With w the answer, V its covariance, b and S those of regression, Q = JᵀJ/n the measure
-// of predictions: the expected squared error of w is tr(VQ), that of b is tr(SQ) + |bias|², where |b - w|²_Q - tr((V -
-// S)Q) tells the bias.
+// An uncertain answer may have a larger error than regression on all rows, which wrong links attenuate but which is
+// precise. With w the answer, V its covariance, b and S those of regression, Q = JᵀJ/n the metric of predictions: the
+// expected squared error of w is tr(VQ), that of b is tr(SQ) + |bias|², where |b - w|²_Q - tr((V - S)Q) estimates the
+// bias.
 Estimate safer_than_regression(const Auto& options, const Input& input, Estimate in_order) {
-  // Adjusted regression averages over what share of the links may be wrong, none included.
+  // Adjusted regression averages over the possible shares of wrong links, including none.
   const bool settled =
       in_order.identifiable.verdict == Verdict::identified || std::holds_alternative<Adjusted>(*in_order.chosen);
   if (settled || in_order.covariance.size() == 0 || !input.bound.linear_in_parameters()) return in_order;
@@ -128,16 +129,16 @@ Estimate safer_than_regression(const Auto& options, const Input& input, Estimate
                  "adjusting for wrong links would add more error than it takes away: " + in_order.identifiable.reason);
 }
 
-/// Sum of the logarithms of the standard errors: of two estimates of the same coefficients, the one with less knows
-/// more.
+/// Sum of the logarithms of the standard errors: of two estimates of the same coefficients, the one with the smaller
+/// sum is more precise.
 double vagueness(const Estimate& estimate) {
   if (estimate.covariance.size() == 0 || estimate.identifiable.verdict == Verdict::not_identifiable)
     return std::numeric_limits<double>::infinity();
   return 0.5 * estimate.covariance.diagonal().array().log().sum();
 }
 
-/// Whether regression on rows in order speaks against the answer from all links. Without groups that answer rests on
-/// the same law of the noise as the mixture.
+/// Whether regression on rows in order contradicts the answer from all links. Without groups that answer rests on the
+/// same noise law as the mixture.
 bool contradicted(const Facts& facts, const Input& input, const Estimate& in_order, const Estimate& all_links) {
   if (in_order.contradicted && facts.groups == 1) return true;
   const CandidateLinks links = candidates_of(input.problem, input.bound, links_in_order(input.problem));

@@ -18,15 +18,15 @@ bool first_order(Optimizer optimizer) { return optimizer == Optimizer::momentum 
 
 constexpr Index few_parameters = 200;
 
-/// A Hessian costs about two gradients. From a start that knows how near it is, Newton's steps are few enough to pay
-/// for that; from far away they are as many as those of quasi-Newton.
+/// A Hessian costs about two gradients. From a start of known uncertainty Newton needs few enough steps to pay for
+/// that; from far away it needs as many as quasi-Newton.
 Optimizer chosen_optimizer(Optimizer asked, Backend backend, const Start& start) {
   if (asked != Optimizer::automatic) return asked;
   const bool near = start.covariance.size() > 0, few = start.parameters.size() <= few_parameters;
   return backend == Backend::sorted && near && few ? Optimizer::trust_region : Optimizer::lbfgs;
 }
 
-/// The objective in coordinates u, with everything it saw written down.
+/// The objective in coordinates u, with a record of its evaluations.
 class Descent {
  public:
   Descent(const DescentTask& task, const Start& start, int index, const Tick& tick)
@@ -37,7 +37,7 @@ class Descent {
         optimizer_(chosen_optimizer(task.options.optimizer, evaluator_.backend(), start)),
         random_(task.seed, Stream::batches, std::uint64_t(index)) {
     coordinates_ = coordinates_for(start, task.problem, task.bound, task.options.start_confidence);
-    if (first_order(optimizer_)) {  // learning rates are meant for w itself
+    if (first_order(optimizer_)) {  // learning rates refer to w itself
       coordinates_.transform.setIdentity();
       coordinates_.radius = std::numeric_limits<double>::infinity();
     }
@@ -104,7 +104,7 @@ class Descent {
     stop.gradient_tolerance = task_.options.gradient_tolerance * coordinates_.unit;
     stop.radius = coordinates_.radius;
     if (first_order(optimizer_)) {
-      // In raw coordinates a step of a parameter has its own unit; the mean natural step converts.
+      // In raw coordinates every parameter has its own unit; the mean natural step converts.
       stop.gradient_tolerance /= natural_steps(task_.problem, task_.bound, coordinates_.origin).norm();
       if (step.batch > 0) stop.gradient_tolerance = 0;  // a batch's gradient is never the whole one
     }

@@ -11,14 +11,15 @@
 
 namespace unshuffle {
 
-// Descents run in coordinates u with w = origin + T u, in which one unit of u matters about equally in all directions:
+// Descents (docs/mathematics.md §14) run in coordinates u with w = origin + T u, in which one unit of u matters about
+// equally in all directions:
 // T is diagonal with the natural steps of the parameters, and a gradient of size one means one unit of the objective
-// (n·Var(y), the value of predicting nothing). A start that knows its covariance Σ sets T Tᵀ = Σ instead; u is then in
+// (n·Var(y), the value of a constant prediction). A start with covariance Σ sets T Tᵀ = Σ instead; u is then in
 // standard errors, the start's confidence region is a ball, and the unit of the objective is n·σ².
 struct Coordinates {
   Vector origin;
   Matrix transform;
-  double radius;  ///< Of the ball to stay in; infinite when the start knows nothing of its quality.
+  double radius;  ///< Of the ball to stay in; infinite when the uncertainty of the start is unknown.
   double unit;    ///< Of the objective.
 
   [[nodiscard]] Vector to_parameters(const Vector& u) const { return origin + transform * u; }
@@ -52,7 +53,7 @@ struct DescentTask {
   DescentOptions options;      ///< Likewise.
   int max_iterations = 0;      ///< Per stage of ε; 0 chooses by optimiser.
   std::uint64_t seed = 0;
-  OuterObjective objective{};  ///< What to minimise instead of what the evaluator computes, where one is given.
+  OuterObjective objective{};  ///< Minimised instead of the evaluator's objective, if given.
 };
 
 [[nodiscard]] Descended descend(const DescentTask& task, const Start& start, int index, const Tick& tick);

@@ -1,4 +1,4 @@
-// Several starts, each taken to its end on its own, and the best of them.
+// Several starts, each run independently, and the best of them.
 #pragma once
 
 #include <algorithm>
@@ -13,17 +13,17 @@
 
 namespace unshuffle {
 
-/// A start's end as text, and back to the same bits; nothing for one that was stopped on the way.
+/// The result of a start as text and back, bit for bit; nothing for one that was stopped.
 [[nodiscard]] std::optional<std::string> packed(const Descended& result);
 [[nodiscard]] Descended unpacked(const std::string& text);
 
-/// What the processes of a team share: the starts, each process working alone, or what every start has to compute.
+/// What the processes of a team share: the starts, each process working alone, or the computation within every start.
 enum class Shared { starts, work_of_a_start };
 
 struct EachStart {
-  const char* estimator;  ///< By which its finished work is told from that of others in one checkpoint.
+  const char* estimator;  ///< Distinguishes its finished work from that of others in one checkpoint.
   const std::vector<Start>& starts;
-  double ticks_each;  ///< A start that ends before counts as if it had used them up.
+  double ticks_each;  ///< A start that ends early counts as if it had used them up.
   Shared shared = Shared::starts;
 };
 
@@ -34,7 +34,7 @@ struct StartAt {
   const Tick& tick;
 };
 
-/// work(StartAt) for every start, on as many threads as there are; the first start runs even when progress says stop.
+/// Calls work(StartAt) for every start, on all threads; the first start runs even if progress requests a stop.
 template <class Work>
 std::vector<Descended> for_each_start(const EachStart& each, const Run& run, const Work& work) {
   const std::size_t count = each.starts.size();
@@ -68,8 +68,8 @@ std::vector<Descended> for_each_start(const EachStart& each, const Run& run, con
   return results;
 }
 
-/// Candidates ranked, traces joined. `trusted` first: a start that knows its own quality comes before those that do
-/// not, because far from it the transport cost has lower but meaningless minima.
+/// Candidates ranked, traces joined. `trusted` first: a start of known uncertainty comes before the others, because far
+/// from it the transport cost has lower but meaningless minima.
 [[nodiscard]] Estimate best_of(std::vector<Descended> results, const std::vector<Start>& starts);
 
 }  // namespace unshuffle

@@ -80,7 +80,7 @@ class ExpectationMaximisation {
         tick_(at.tick) {
     const Start& start = at.start;
     result_.candidate.start = start.kind;
-    // Row order is where σ² can be read from; a start that knows σ² had better begin where few exchanges are needed.
+    // σ² can be estimated from the row order; a start with known σ² should begin where few exchanges are needed.
     const bool in_order = input.problem.order_is_a_hint() && !(start.noise_sd > 0);
     const Links first = in_order ? links_in_order(input.problem) : rows.best(w_);
     for (int chain = 0; chain < options.chains.count; ++chain) {
@@ -116,7 +116,7 @@ class ExpectationMaximisation {
  private:
   [[nodiscard]] double terms() const { return double(chains_.front().positions() * input_.problem.outputs()); }
 
-  /// One E and one M step; whether w hardly moved.
+  /// One E and one M step; returns whether w hardly moved.
   bool iterate() {
     const Expected expected = hard_ ? expect_hard() : expect_soft();
     const LeastSquares solved = least_squares(input_.bound, expected.rows, w_, expected.weights, 10);

@@ -47,7 +47,7 @@ Candidate as_candidate(const FoundOptimum& found) {
   return {found.start, optimum.parameters, optimum.nats, optimum.converged, optimum.iterations, optimum.message};
 }
 
-/// Solutions that a symmetry of the features makes out of the answer join the search.
+/// Adds the images of the answer under symmetries of the features to the search.
 std::vector<Symmetry> try_symmetries(const SearchOptions& options, const Input& input, SearchResult& found) {
   if (blocks_of(input.problem).size() > 1 || input.problem.has_prior()) return {};
   const Optimum best = found.optima.front().optimum;
@@ -64,7 +64,7 @@ std::vector<Symmetry> try_symmetries(const SearchOptions& options, const Input& 
   return symmetries;
 }
 
-/// Of the coefficients, from the observed information; empty where that is not positive.
+/// Covariance of the coefficients from the observed information; empty if that is not positive definite.
 Matrix curvature_covariance(const Entropic& options, const Input& input, const Optimum& best) {
   LinkLikelihood likelihood(input.problem, input.bound, accurate(options));
   const Eigen::LLT<Matrix> factor(likelihood.information(best.theta()));
@@ -87,13 +87,13 @@ std::optional<Problem> rows_that_count(const Problem& problem) {
   return some_rows(problem, responses, features);
 }
 
-/// Samples of the model are drawn evenly, so that they tell nothing of rows that count more or less than others.
+/// Samples of the model are drawn with equal weights, so they do not represent weighted rows.
 bool can_be_simulated(const Problem& problem, Backend backend, const Model& bound) {
   return backend_for(problem, bound, backend) == Backend::sorted && equal_weights(problem.response_weights) &&
          equal_weights(problem.feature_weights);
 }
 
-/// Why the likelihood does not know how far off it may be; empty where it does.
+/// Why the likelihood's errors cannot be estimated; empty if they can.
 Identifiability doubts(const Entropic& options, const Input& input) {
   constexpr double many = 0.1;
   Identifiability made;

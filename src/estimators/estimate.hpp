@@ -1,4 +1,4 @@
-// What every estimator is given and what it gives back.
+// Input and output of every estimator.
 #pragma once
 
 #include <optional>
@@ -23,19 +23,19 @@ struct Estimate {
   std::vector<Candidate> candidates;  ///< At least one, best first: the first is the answer.
   std::string objective_name = "squared residuals";
   int evaluations = 0;
-  bool stopped = false;  ///< Progress said so.
+  bool stopped = false;  ///< On request of progress.
   std::vector<TracePoint> trace;
-  double noise_sd = 0;  ///< 0: the method does not know.
+  double noise_sd = 0;  ///< 0: unknown to the method.
   Matrix covariance{};  ///< Of the parameters; empty: the method has none, and the note says why.
   Matrix margins{};     ///< As in Result.
   std::string std_error_note = "not estimated: ordinary ones would ignore that the links are unknown";
   Identifiability identifiable{};
   std::string choice{};               ///< As in Result.
-  std::optional<Estimator> chosen{};  ///< What `auto` chose; empty: what was asked for.
+  std::optional<Estimator> chosen{};  ///< What `auto` chose; empty: the requested one.
   Vector link_probabilities{};        ///< As in Result.
-  bool errors_are_too_small = false;  ///< The covariance compares estimates but is not to be shown.
-  bool contradicted = false;  ///< mixture: regression on all rows says otherwise, so that its likelihood does not hold.
-  bool order_is_chance = false;   ///< Rows in order agree no better than any others.
+  bool errors_are_too_small = false;  ///< The covariance serves to compare estimates but must not be shown.
+  bool contradicted = false;          ///< mixture: regression on all rows disagrees, so its likelihood does not hold.
+  bool order_is_chance = false;       ///< Rows in order agree no better than any others.
   bool solves_transport = false;  ///< Its objective is the transport problem's, so the fit converged only if that did.
   double epsilon = 0;             ///< In the unit of the cost; 0: the options' value at the answer.
   double largest_cost = 0;        ///< What ε was relative to; 0: the largest cost at the answer.

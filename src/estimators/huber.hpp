@@ -2,9 +2,9 @@
 // shift.
 //
 //   min over w, e of  Σ_i |y_i - f_i(w) - e_i|² + 2δ Σ_i |e_i|
-// The best e is the residual shrunk by δ, e_i = r_i (1 - δ/|r_i|)₊; put in, what is left of row i is |r_i|² up to δ and
-// 2δ|r_i| - δ² beyond: Huber's loss. Block coordinate descent alternates the two exact minimisers; rows that are
-// outliers pull with the constant force 2δ, however far off they are.
+// The best e is the residual shrunk by δ, e_i = r_i (1 - δ/|r_i|)₊; substituted, row i contributes |r_i|² up to δ and
+// 2δ|r_i| - δ² beyond: Huber's loss. Block coordinate descent alternates the two exact minimisers; outliers pull with
+// the constant force 2δ, however far off they are.
 #pragma once
 
 #include "links/linked.hpp"

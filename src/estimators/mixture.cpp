@@ -19,7 +19,7 @@ namespace unshuffle {
 
 namespace {
 
-/// Links are right with the probability the fit found for each; the others point at rows drawn from the same block.
+/// Links are right with their fitted probability; the others point at rows drawn from the same block.
 Links drawn_links(const Problem& problem, const Links& links, const Vector& probability, RandomStream& random) {
   const Links wrong = random_links(problem, random);
   std::vector<Index> partner(std::size_t(problem.responses()), -1);
@@ -46,7 +46,7 @@ Matrix bootstrap_covariance(const Input& input, int samples, const Links& links,
   });
 }
 
-/// A mixture's answer, whichever law its noise has.
+/// A mixture's answer, for either noise law.
 struct OrderAnswer {
   Vector parameters;
   Matrix covariance;
@@ -85,8 +85,7 @@ OrderAnswer answer_of(const FollowedMixture& fit) {
   return made;
 }
 
-/// Whether an answer that assumes more is what one that assumes less can be: both are right, and chance explains the
-/// difference.
+/// Whether an answer with stronger assumptions is compatible with one with weaker ones: chance explains the difference.
 bool confirms(const FollowedMixture& free, const MixtureFit& normal) {
   constexpr double surprising = 1e-2;
   const Vector apart = normal.parameters - free.parameters;
@@ -101,13 +100,13 @@ OrderAnswer best_law(const Mixture& mixture, const CandidateLinks& links, const 
   OrderAnswer by_normal = answer_of(normal, links, input.bound);
   const bool normal_only = mixture.law == NoiseLawKind::normal || mixture.noise.sd > 0;
   if (normal_only || !can_be_followed(input.bound, links)) return by_normal;
-  // Rows that agree to a thousandth of the spread do not do so by chance.
+  // Agreement to a thousandth of the spread is not chance.
   constexpr double exact = 1e-6;
   const Matrix& y = links.rows.y;
   if (normal.noise_variance <= exact * (y.array() - y.mean()).square().mean()) return by_normal;
   const MismatchRate largest = largest_mismatch_rate(input.bound, links, linked.parameters, input.run.seed);
   const FollowedMixture followed = follow_mixture(input.bound, links, linked, largest);
-  // Noise much smaller than the signal makes right links stand out further than the walk from least squares sees.
+  // With noise much smaller than the signal, right links stand out more than the path from least squares can detect.
   constexpr double decided = 10;  // nats
   const bool ahead = normal.log_likelihood > followed.log_likelihood + decided;
   const bool stands = !contradicted(by_normal.evidence) && !normal.rate_is_limited && normal.tied == 0;

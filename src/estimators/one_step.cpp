@@ -1,9 +1,9 @@
-// One step from rows in order to rows linked anew (Zhang & Li 2023).
+// One step from rows in order to rematched rows (Zhang & Li 2023).
 //
-// Of rows that are linked wrongly at random, least squares finds the coefficients shrunk, B̃ ≈ (1-α) B, as the wrong
-// links only add noise. Matching by squared distance would suffer from the shrinkage; the largest inner product
+// With rows linked wrongly at random, least squares finds attenuated coefficients, B̃ ≈ (1-α) B, because the wrong links
+// only add noise. Matching by squared distance would suffer from the attenuation; the largest inner product
 //   Π = argmax Σ_i <y_i, B̃ᵀ z_Π(i)> = argmax <Π, Y B̃ᵀ Zᵀ>
-// does not see the scale of B̃. With B̃ ∝ ZᵀY, which is least squares when the columns of Z are uncorrelated, this aligns
+// does not depend on the scale of B̃. With B̃ ∝ ZᵀY, least squares if the columns of Z are uncorrelated, this aligns
 // Y Yᵀ with Z Zᵀ. It recovers links when several outputs make rows distinct: the noise averages over outputs.
 #include "estimators/unlinked.hpp"
 #include "starts/starts.hpp"

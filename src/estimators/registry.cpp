@@ -1,4 +1,4 @@
-// One row per estimator: what it is called and what kind it is.
+// One row per estimator: its name and traits.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,14 +14,14 @@ namespace {
 
 constexpr std::array<EstimatorTraits, std::variant_size_v<Estimator>> table{{
     {.name = "auto",
-     .help = "looks at the data, chooses one of the others and says why",
+     .help = "examines the data, chooses one of the others and explains the choice",
      .prior = true,
      .likelihood = true,
      .tells_links = true,
      .in_pieces = true,
      .shares_plan = true},
     {.name = "mixture",
-     .help = "rows in order are linked rightly or not: estimates which, and how many",
+     .help = "rows in order, some linked wrongly: estimates which, and how many",
      .likelihood = true,
      .tells_links = true,
      .in_pieces = true},
@@ -40,7 +40,7 @@ constexpr std::array<EstimatorTraits, std::variant_size_v<Estimator>> table{{
      .in_pieces = true,
      .shares_plan = true},
     {.name = "robot-robust",
-     .help = "the same where rows may stay without a partner",
+     .help = "the same, with rows allowed to stay unmatched",
      .prior = true,
      .traced = true,
      .in_pieces = true,
@@ -55,9 +55,9 @@ constexpr std::array<EstimatorTraits, std::variant_size_v<Estimator>> table{{
     {.name = "am", .help = "alternating minimisation: best matching, refit, again", .traced = true},
     {.name = "em", .help = "stochastic EM: refit on the average of sampled matchings", .traced = true},
     {.name = "hard-em", .help = "EM with the single best matching sampled", .traced = true},
-    {.name = "rr", .help = "robust regression on rows in the order given, then outliers are matched anew"},
+    {.name = "rr", .help = "robust regression on rows in the order given, then outliers are rematched"},
     {.name = "rs", .help = "random sample consensus over small sets of rows"},
-    {.name = "one-step", .help = "rows matched anew by a regression on rows in order, then regression"},
+    {.name = "one-step", .help = "rows rematched by a regression on rows in order, then regression"},
     {.name = "sliced-gw", .help = "links from sliced Gromov-Wasserstein alignment, then regression"},
     {.name = "sinkhorn-gw",
      .help = "links from entropic Gromov-Wasserstein alignment, then regression",
@@ -72,7 +72,7 @@ constexpr std::size_t place_among(const std::variant<Types...>*) {
   return place;
 }
 
-// The rows follow the variant; a few of them stand for all.
+// The rows follow the order of the variant; checked for a few.
 template <class Wanted>
 constexpr bool stands_as(std::string_view name) {
   return table[place_among<Wanted>(static_cast<Estimator*>(nullptr))].name == name;
@@ -118,11 +118,11 @@ struct RobustSide {
 
   [[nodiscard]] double spread() const { return rho * rows; }
 
-  /// The share of its rows that it may leave out: leaving out f of them needs a spread of f/(1-f).
+  /// The share of its rows that may stay unmatched: f of them need a spread of f/(1-f).
   [[nodiscard]] double left_out() const { return rho >= 0 ? spread() / (1 + spread()) : unmatched; }
 };
 
-// A side may leave out its share; the larger of two sides also those rows for which the other one has no partner left.
+// Each side may leave its share unmatched; the larger side also its surplus rows.
 transport::MarginalPolicy relaxed(const RobustSide& side, const RobustSide& other) {
   if (side.rho == 0) return transport::Exact{};
   if (side.rho > 0) return transport::Ball{.spread = side.spread()};
@@ -212,7 +212,7 @@ void set_option(Estimator& estimator, std::string_view name, const OptionValue& 
   if (std::visit([&](auto& one) { return set_option(one, name, value); }, estimator)) return;
   const std::string readers = readers_of(name);
   if (readers.empty()) throw InvalidInput(fmt::format("there is no option {}", option(name)));
-  throw InvalidInput(fmt::format("{} has a meaning with {} only", option(name), option("method", readers)));
+  throw InvalidInput(fmt::format("{} applies only with {}", option(name), option("method", readers)));
 }
 
 void validate(const Estimator& estimator, const std::vector<std::string>& given) {

@@ -25,7 +25,7 @@ Matrix Result::intervals(double level) const {
 
 std::vector<Alternative> alternatives_of(const Result& result) {
   if (result.identifiable.verdict != Verdict::not_assessed) return result.identifiable.alternatives;
-  // Two ends of the descent closer than this are the same optimum reached from two sides.
+  // Two ends of a descent closer than this are the same optimum.
   constexpr double same = 1e-3;
   std::vector<Vector> seen{result.parameters};
   std::vector<Alternative> others;

@@ -13,7 +13,7 @@ namespace unshuffle {
 
 namespace {
 
-/// What a descent on a plan is told, whichever of the three it is.
+/// Settings of a descent on a plan, common to the three.
 struct Descents {
   const char* name;
   EvaluatorOptions evaluator;  ///< ε as the user gave it.
@@ -34,8 +34,8 @@ double resolve_epsilon(const Input& input, const Start& first, Descents& descent
   return largest_cost;
 }
 
-/// Processes that each follow starts of their own need not wait for each other, but need memory for a plan each, and
-/// starts enough for all. A plan on the line of one group is always computed by one process.
+/// Processes that each run their own starts need not wait for each other, but need memory for a plan each and enough
+/// starts. A plan of one group on a line is always computed by one process.
 Shared shared_by_team(const Input& input, Backend backend, std::size_t starts) {
   Team* team = input.run.team;
   if (!several(team)) return Shared::starts;
@@ -45,7 +45,7 @@ Shared shared_by_team(const Input& input, Backend backend, std::size_t starts) {
   const std::size_t at_once = std::min<std::size_t>(starts, processes * std::size_t(omp_get_max_threads()));
   const bool room = on_a_line || double(at_once) * dense_bytes(input.problem) <= free_memory_bytes();
   std::vector<double> leader_says{starts >= processes && room ? 1.0 : 0.0};
-  team->broadcast(leader_says);  // memory may look different to each
+  team->broadcast(leader_says);  // free memory may differ between processes
   return leader_says.front() > 0 ? Shared::starts : Shared::work_of_a_start;
 }
 
@@ -141,8 +141,8 @@ Estimate estimate(const Robot& given, const Input& input) {
   return descend_from_all(descents_of(robot, robot, input), input, starts);
 }
 
-// Relaxed sums make it easy to fit some rows and leave the others, so that far from the answer the robust objective has
-// more minima than the exact one: ROBOT's answer is one more start, and often leads to the lowest.
+// Relaxed sums make it easy to fit some rows and drop the others, so far from the answer the robust objective has more
+// minima than the exact one: ROBOT's answer is one more start, and often leads to the lowest.
 Estimate estimate(const RobotRobust& given, const Input& input) {
   RobotRobust robust = given;
   robust.robot = with_settings(given.robot, input);

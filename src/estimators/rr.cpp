@@ -1,6 +1,6 @@
 // Robust regression (Slawski & Ben-David 2019; Slawski, Ben-David & Li 2019): rows are linked in the order given except
 // for a minority. First stage: Huber's loss, its δ a multiple of the noise estimated from the smaller residuals. Second
-// stage: rows whose residual no noise explains are matched anew among themselves, and all links are refitted.
+// stage: rows whose residual noise cannot explain are rematched among themselves, and all links are refitted.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -57,7 +57,7 @@ FirstStage robust_fit(const Rr& options, const Input& input, const LinkedRows& r
   return stage;
 }
 
-/// Links whose residual exceeds what the largest of n Gaussian ones would be are given up, and their rows matched anew.
+/// Links whose residual exceeds the expected maximum of n Gaussian ones are dropped and their rows rematched.
 Links rematched(const Input& input, const UnlinkedRows& rows, const Links& links, const FirstStage& stage) {
   const double n = double(links.size());
   const double limit = stage.noise_sd * (std::sqrt(2 * std::log(n)) + std::sqrt(double(input.problem.outputs()) - 1));

@@ -4,7 +4,7 @@
 // With the row hint, samples are rows linked in the order given, and a row agrees when its residual is within the
 // threshold. Without it, responses and features are drawn separately, and the agreement is the largest number of pairs
 // within the threshold that a one-to-one matching can have: on a line, responses t and predictions s in ascending
-// order, that is what two pointers find which pair whenever they can and else drop the smaller one.
+// order, two pointers find it by pairing whenever possible and otherwise dropping the smaller one.
 #include <fmt/format.h>
 
 #include <Eigen/LU>
@@ -23,8 +23,8 @@ namespace unshuffle {
 
 namespace {
 
-// Hypotheses are dealt in rounds of a fixed number of streams, and compared between rounds only: which of them are
-// given up early depends on the best so far, and must not depend on threads.
+// Hypotheses run in rounds of a fixed number of streams and are compared only between rounds: which of them are dropped
+// early depends on the best so far, and must not depend on threads.
 constexpr int streams = 16;
 constexpr int per_stream = 64;
 constexpr Index probe_rows = 128;
@@ -34,8 +34,7 @@ struct Hypothesis {
   Index agreeing = -1;
 };
 
-/// Agreement on a probe that a hypothesis better than `best` would miss only by an accident of three standard
-/// deviations.
+/// The agreement on a probe that a hypothesis better than `best` exceeds except by a three-sigma accident.
 Index least_on_probe(Index best, Index rows, Index probe) {
   if (best <= 0 || probe >= rows) return 0;
   const double share = double(best) / double(rows);
@@ -200,7 +199,7 @@ class Apart {
     return made;
   }
 
-  /// Features of the probe without any response in reach cannot be paired by any matching.
+  /// Features of the probe without any response within the threshold cannot be paired by any matching.
   [[nodiscard]] bool rejected_on_probe(const Vector& s, Index best) const {
     Index total = 0;
     Index reached = 0;

@@ -4,8 +4,8 @@
 // positions changes four terms of the sum, so a proposal costs O(1). In a block of unequal sides the positions are the
 // rows of the shorter side, and rows of the longer one that no position holds are exchanged in and out at no cost.
 //
-// The E step needs how long each pair was linked. A pair is written down when it is torn apart, with the time since it
-// was made, so an accepted exchange costs O(1) too and nothing is touched while it stays as it is.
+// The E step needs how long each pair was linked. A pair is recorded when it is broken up, with the time since it was
+// formed, so an accepted exchange costs O(1) too and an unchanged pair costs nothing.
 #pragma once
 
 #include <vector>
@@ -30,7 +30,7 @@ class PairCosts {
   Matrix whole_;
 };
 
-/// Links with the share of the time each of them held.
+/// Links with the share of time each was in place.
 struct WeightedLinks {
   Links links;
   std::vector<double> shares;
@@ -38,7 +38,7 @@ struct WeightedLinks {
 
 class SwapChain {
  public:
-  /// Begins at `start`; rows of a block that `start` leaves out are linked in order.
+  /// Starts at `start`; rows of a block missing from `start` are linked in order.
   SwapChain(const std::vector<Block>& blocks, const Links& start, RandomStream random);
 
   /// Proposes `burn_in` exchanges unrecorded, then `kept` recorded ones.
@@ -76,7 +76,7 @@ class SwapChain {
   std::vector<BlockState> blocks_;
   std::vector<Index> holders_;         ///< Rows of the shorter sides, block after block.
   std::vector<std::size_t> block_of_;  ///< Of each position.
-  std::vector<long> since_;            ///< When the pair of each position was made.
+  std::vector<long> since_;            ///< When the pair of each position was formed.
   RandomStream random_;
 };
 

@@ -1,4 +1,4 @@
-// The two tables before their rows are linked, and hard links between them.
+// The two unlinked tables, and hard links between them.
 #pragma once
 
 #include "estimators/estimate.hpp"
@@ -49,10 +49,10 @@ void append(Links& links, const Links& more);
 [[nodiscard]] Estimate regression_on(const Input& input, const UnlinkedRows& rows, const Links& links,
                                      const std::string& start);
 
-/// For links that the method chose itself: ordinary standard errors would not know that.
+/// For links chosen by the method: ordinary standard errors would ignore that.
 void forget_std_errors(Estimate& estimate);
 
-/// Throws InvalidInput when the tables differ in length, which a method that reads rows in order cannot use.
+/// Throws InvalidInput if the tables differ in length, for methods that need rows in order.
 void require_rows_in_order(const Input& input, std::string_view method);
 
 /// Throws InvalidInput unless f is linear in w.

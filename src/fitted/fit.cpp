@@ -36,7 +36,7 @@ class ThreadLimit {
   int before_;
 };
 
-/// An estimator that chooses its links by itself would pass over what is known of them.
+/// Rejects soft evidence for estimators that would ignore it.
 void require_prior_is_read(const Problem& problem, const EstimatorTraits& traits) {
   if (!problem.has_prior() || traits.prior) return;
   throw InvalidInput(fmt::format("{} cannot use prior weights of pairs or soft groups; methods that can: {}",
@@ -61,12 +61,12 @@ Status status_of(const Evaluation& last, const Estimate& estimate) {
   return estimate.candidates.front().converged ? Status::converged : Status::outer_not_converged;
 }
 
-/// Share of the responses' mass that the plan keeps on rows of their own, at most all of each row.
+/// Share of the response mass that the plan keeps on its own rows, at most all of each row.
 double matched_share(const Problem& problem, const SoftLinks& links) {
   return links.response_mass.cwiseMin(1.0).dot(problem.response_weights);
 }
 
-/// An answer whose compressed plan is not what was asked for did not converge.
+/// An answer whose compressed plan misses the requested accuracy did not converge.
 void require_accuracy(Result& result, double accuracy) {
   // The marginal error is a sum over rows, the compression error that of one row relative to its weight.
   const PlanFacts& plan = result.plan;
@@ -76,14 +76,14 @@ void require_accuracy(Result& result, double accuracy) {
                                 plan.compression_error, accuracy);
 }
 
-/// A margin around one solution of several would be taken for one around the truth.
+/// Margins around one solution of several would be mistaken for margins around the truth.
 void withhold_errors(Result& result) {
   result.covariance.resize(0, 0);
   result.margins.resize(0, 0);
   result.std_error_note = "none: other coefficients explain the data as well, so these have no margin of error";
 }
 
-/// The plan at the answer: whatever the estimator, its links can then be compared and matched alike.
+/// The plan at the answer, so that links of any estimator can be compared and matched in the same way.
 Evaluation evaluate_answer(const Input& input, const EvaluatorOptions& options, const Estimate& estimate,
                            PlanFacts& plan) {
   Evaluator evaluator(input.problem, input.bound, options);
@@ -126,8 +126,8 @@ Result assemble(const Input& input, const Estimator& asked, Estimate& estimate) 
   result.objective = {estimate.solves_transport ? last.objective : best.objective, estimate.objective_name,
                       plan.objective};
   result.rows = {input.problem.responses(), input.problem.features()};
-  // An estimator that links rows measures the noise; else there is only the plan's own residual, which is smaller than
-  // the noise because the plan is free to pair rows that fit.
+  // An estimator that links rows estimates the noise; otherwise there is only the plan's own residual, which is smaller
+  // than the noise because the plan is free to pair rows that fit.
   const double plan_residual = last.transport_cost / double(input.problem.responses() * input.problem.outputs());
   result.noise_sd = estimate.noise_sd > 0 ? estimate.noise_sd : std::sqrt(std::max(0.0, plan_residual));
   if (estimate.solves_transport) require_accuracy(result, plan.accuracy);
@@ -142,7 +142,7 @@ Result assemble(const Input& input, const Estimator& asked, Estimate& estimate) 
   return result;
 }
 
-/// Messages with their options in the terms of whoever reads them.
+/// Messages with options spelled for the front end.
 void put_in_terms_of(Dialect dialect, Result& result) {
   for (std::string* text : {&result.message, &result.std_error_note, &result.choice, &result.identifiable.reason,
                             &result.identifiable.advice}) {
@@ -168,11 +168,11 @@ WorkKey key_of_fit(const Problem& problem, const Model& model, const Estimator& 
       for (const Index label : *labels) key.add(double(label));
   }
   for (const auto& name : problem.y_names) key.add(name);
-  // Threads, progress and the checkpoint itself leave the answer alone.
+  // Threads, progress and the checkpoint itself do not affect the answer.
   return key.add(all_as_text(estimator)).add(std::to_string(seed));
 }
 
-/// With the work that is finished, and in a team only what the leader was told to say.
+/// With the finished work; in a team only the leader reports progress.
 Run run_of(const Problem& problem, const Model& bound, const Estimator& estimator, const Execution& execution) {
   Run run{execution};
   Team* team = execution.team;

@@ -77,7 +77,7 @@ EvaluatorOptions Fitted::plan_options(const Problem& problem) const {
 }
 
 Matching Fitted::match(LinkRows rows) const {
-  if (!problem_) throw InvalidInput("the rows that were fitted are not at hand; give the tables to match");
+  if (!problem_) throw InvalidInput("the fitted rows are not available; pass the tables to match");
   if (result_.link_probabilities.size() == 0) return match(*problem_, rows);
   return match_beside_order(*problem_, *bound_, result_.parameters, plan_options(*problem_),
                             result_.link_probabilities);

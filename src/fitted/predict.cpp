@@ -13,7 +13,8 @@ Predictions::Interval Predictions::interval(double noise_sd, double level) const
   return {values - reach, values + reach};
 }
 
-// To first order f(w + δ) = f(w) + Jδ, so that Cov δ = Σ gives every prediction the variance J Σ Jᵀ.
+// To first order f(w + δ) = f(w) + Jδ, so Cov δ = Σ gives every prediction the variance J Σ Jᵀ (docs/mathematics.md
+// §9.6).
 Predictions predict_with_errors(const Model& bound, const MatrixRef& x, const MatrixRef& z, const VectorRef& w,
                                 const Matrix& covariance) {
   constexpr Index rows_at_once = 4096;  // a Jacobian of a million rows need not be in memory

@@ -25,7 +25,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The descent's options where the estimator is a descent; those of a likelihood over all links else.
+/// The options of the descent, or of the likelihood over all links.
 Robot robot_of(const Estimator& estimator) {
   if (const auto* robot = std::get_if<Robot>(&estimator)) return *robot;
   if (const auto* robust = std::get_if<RobotRobust>(&estimator)) return robust->robot;
@@ -48,7 +48,7 @@ void require_supported(const LargeTables& tables, const Estimator& estimator) {
   if (tables.sample.has_prior()) throw InvalidInput("tables in pieces can have no prior weights of pairs");
 }
 
-/// The fit of the sample, which all processes find together, made one of all rows by the one that leads.
+/// Turns the fit of the sample, which all processes compute together, into a fit of all rows, led by one process.
 class FitOfAll {
  public:
   FitOfAll(const LargeTables& tables, const Model& model, std::shared_ptr<const Model> bound,
@@ -65,7 +65,7 @@ class FitOfAll {
         execution_(execution),
         passes_(passes) {}
 
-  // The sample finds the valley and, for the likelihood, the noise; what is left is to go down to its floor. A
+  // The sample locates the valley and, for the likelihood, the noise; the descent on all rows finds its floor. A
   // consensus of rows in order comes with its own uncertainty, within which the descent stays; it needs no fit first.
   void fit_sample(Team& team) {
     if (!likelihood_ && sample_.order_is_a_hint()) {
@@ -90,7 +90,7 @@ class FitOfAll {
   }
 
   Fitted run() {
-    // Rows in order tell the links: the sample's fit found a probability for each.
+    // The row order gives the links: the sample's fit found a probability for each.
     if (fit_.link_probabilities.size() > 0)
       all_rows_in_order();
     else if (std::holds_alternative<Adjusted>(chosen_))
@@ -109,7 +109,7 @@ class FitOfAll {
   }
 
  private:
-  /// Passes over pieces know exact and relaxed sums, not those of rows without a partner.
+  /// Passes over pieces support exact and relaxed sums, not rows without a partner.
   [[nodiscard]] EvaluatorOptions plan(Objective kind) const {
     EvaluatorOptions made = plan_options(estimator_, tables_.response_rows, tables_.feature_rows);
     if (likelihood_) made.response_side = made.feature_side = transport::Exact{};
@@ -142,7 +142,7 @@ class FitOfAll {
     Evaluation last;
     task.objective = [&](const VectorRef& w, double at_epsilon, bool with_hessian) {
       last = all.evaluate(w, at_epsilon, with_hessian);
-      Evaluation scaled = last;  // the descent's scales are those of the sample
+      Evaluation scaled = last;  // the descent uses the scales of the sample
       scaled.objective *= share;
       scaled.gradient *= share;
       scaled.hessian *= share;
@@ -201,8 +201,7 @@ class FitOfAll {
     fit_.plan.compression_error = all.measured_error();
   }
 
-  /// Normal noise, which passes over all rows take for granted, leads away from the sample's answer, which may have
-  /// made do without.
+  /// Passes over all rows assume normal noise, which leads away from the sample's answer if that did without.
   [[nodiscard]] bool leads_elsewhere(const Vector& w, const Matrix& covariance) const {
     constexpr double surprising = 1e-3;
     if (fit_.covariance.size() == 0) return false;
@@ -211,7 +210,7 @@ class FitOfAll {
     return chi_squared_tail(std::max(0.0, distance), double(w.size())) < surprising;
   }
 
-  /// An answer that is adjusted for wrong links, or has an estimated law of the noise, is no sum over rows.
+  /// An answer adjusted for wrong links, or with an estimated noise law, is not a sum over rows.
   void keep_sample() {
     fit_.message =
         fmt::format("a sample of {} rows of {:.0f}: {}", sample_.responses(), tables_.response_rows, fit_.message);
@@ -271,12 +270,12 @@ class FitOfAll {
     const TabulatedDensity other = wrong_links();
     const MixtureOptions bounded = mixture_limits();
     BeliefLimits limits{bounded.known_noise_variance, least_noise_variance(sample_.y)};
-    // Noise of the sample that was kept off responses that repeat is kept off them in all rows, too.
+    // If the noise of the sample was bounded because of repeated responses, it is bounded for all rows too.
     if (const double kept = resolution(sample_.y, execution_.seed), of_sample = fit_.noise_sd * fit_.noise_sd;
         std::abs(of_sample - kept) <= 1e-9 * kept)
       limits.least_noise_variance = kept;
     Climbed found = climb(other, limits);
-    // As in memory: what steps say on the way may be anything, so the limit is for where they end.
+    // As in memory: intermediate steps may exceed the limit, so it applies only at convergence.
     if (!found.stopped && rate_is_implausible(found.belief.mismatch_rate, bounded)) {
       limits.largest_rate = bounded.largest_rate;
       found = climb(other, limits, found.steps);

@@ -48,7 +48,7 @@ LargeObjective::LargeObjective(SharedPasses& passes, const LargeRows& rows, bool
       t_(passes, Side::response, response_parameters),
       s_(passes, Side::feature, true) {}
 
-// A pass with boxes as wide as the line: nothing but the range is of interest.
+// A pass with boxes as wide as the line: only the range is of interest.
 double LargeObjective::largest_cost(const Vector& w) {
   CompressionRule coarse;
   coarse.box_width = coarse.cell_width = std::numeric_limits<double>::max();
@@ -108,8 +108,8 @@ double LargeObjective::matched_share() {
   return passes_.matched(Side::response, t_.w(), t_.layout(), t_.grid().series(ratio));
 }
 
-// Potentials were found on few nodes; summing the plan over all rows tells how well its marginals are met. Sampled at
-// nodes, which lie where the rows lie.
+// Potentials were computed on a few nodes; summing the plan over all rows shows how well its marginals are met. Sampled
+// at nodes, which lie where the rows lie.
 double LargeObjective::measured_error() {
   constexpr Index samples = 8;
   double worst = 0;

@@ -15,7 +15,7 @@ using transport::Range;
 
 namespace {
 
-/// Pieces are worked on in this many lanes, whose results are added in order, so that sums do not depend on the number
+/// Pieces are processed in this many lanes, whose results are added in order, so that sums do not depend on the number
 /// of threads.
 constexpr std::size_t most_lanes = 16;
 
@@ -67,8 +67,8 @@ void Passes::for_each_piece(Side side, const Vector& w, const Body& body) const 
   });
 }
 
-// Every piece is compressed by itself, then what stands for the pieces of a lane. The nodes of different pieces do not
-// share boxes; what is integrated against them is smooth over either's.
+// Every piece is compressed separately, then the results of the pieces of a lane. The nodes of different pieces do not
+// share boxes; the integrands are smooth over the boxes of either.
 Atoms Passes::compress(Side side, const Vector& w, const CompressionRule& rule) const {
   std::vector<Atoms> found(lanes(side));
   const double total = rows_.rows(side);

@@ -1,5 +1,4 @@
-// What is computed in one pass over the rows that this process holds. Everything that comes out adds up, or lines up,
-// over processes.
+// What is computed in one pass over the rows of this process. All results can be added or concatenated over processes.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +23,13 @@ struct LargeRows {
   [[nodiscard]] double rows(Side side) const { return side == Side::response ? response_rows : feature_rows; }
 };
 
-/// A measure by weighted points that integrate smooth functions like it, and where it lies.
+/// A measure represented by weighted points that integrate smooth functions alike, and its range.
 struct Atoms {
   std::vector<double> position, weight;
   transport::Range range{0, 0};
 };
 
-/// Of the objective, as far as one side brings it about; per unit of mass of the whole side.
+/// The contribution of one side to the objective, per unit of mass of the whole side.
 struct Derivatives {
   Vector gradient;
   Matrix hessian;  ///< Without the plan's reaction. Empty unless asked for.
@@ -49,7 +48,7 @@ struct Targets {
   double epsilon = 0;
 };
 
-/// Rows of equal number are linked, or not, as in inference/mixture.cpp.
+/// Rows of equal number are linked, or not, as in likelihood/mixture.cpp.
 struct MixtureState : LinkBelief {
   TabulatedDensity other;  ///< q.
 };
@@ -77,7 +76,7 @@ class Passes {
   };
   [[nodiscard]] Piece piece(Side side, std::size_t k, const Vector& w, Matrix& buffer) const;
   [[nodiscard]] std::size_t lanes(Side side) const;
-  /// body(lane, piece) for the pieces of every lane in turn, lanes side by side.
+  /// Calls body(lane, piece) for the pieces of every lane in turn, lanes in parallel.
   template <class Body>
   void for_each_piece(Side side, const Vector& w, const Body& body) const;
 

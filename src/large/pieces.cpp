@@ -24,7 +24,7 @@ Pieces::Pieces(Index columns, const std::vector<Index>& most_rows, const std::st
   file_ = ::mkostemp(name.data(), O_CLOEXEC);
   if (file_ < 0)
     throw SystemFailure(fmt::format("{}: no file for the rows can be made there: {}", scratch, std::strerror(errno)));
-  ::unlink(name.c_str());  // nothing is left behind, however the process ends
+  ::unlink(name.c_str());  // the file disappears however the process ends
 }
 
 Pieces::~Pieces() {

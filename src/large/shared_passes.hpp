@@ -1,4 +1,4 @@
-// Passes over the rows of all processes. The leader calls them; the others serve() until it is done.
+// Passes over the rows of all processes. The leader calls them; the others run serve() until it finishes.
 #pragma once
 
 #include "core/message.hpp"
@@ -33,7 +33,7 @@ class SharedPasses {
   enum class Request { finish, compress, differentiate, matched, partner_sums, mixture_sums };
 
   [[nodiscard]] static Message request(Request what, Side side, const Vector& w);
-  /// Puts the question to all and answers this process's part of it.
+  /// Broadcasts the request to all processes and computes this process's part.
   [[nodiscard]] std::vector<double> ask(Message& question);
   [[nodiscard]] std::vector<double> answer(Message question) const;
   void add_up_or_line_up(Request what, std::vector<double>& answers);

@@ -24,8 +24,8 @@ Problem drawn_from(const Problem& problem, const Model& bound, const Vector& w, 
 
 namespace {
 
-// Rows of the population that `seen` were drawn from. It is not the sample: which it may be, the weights of the
-// Bayesian bootstrap (Rubin 1981) say.
+// Rows of the population that `seen` was drawn from. The population is not the sample; the weights of the Bayesian
+// bootstrap (Rubin 1981) draw one that is compatible with it.
 std::vector<Index> like_these(const std::vector<Index>& seen, Index count, RandomStream& random) {
   std::vector<Index> drawn;
   if (count <= 0) return drawn;

@@ -24,7 +24,7 @@ namespace unshuffle {
 /// The covariance of refit(k) over k < samples, on all threads; empty when progress says stop.
 [[nodiscard]] Matrix spread_of_refits(const Run& run, int samples, const std::function<Vector(int)>& refit);
 
-/// What to say of what spread_of_refits() gave, or did not.
+/// The note on the result of spread_of_refits(), or on its absence.
 [[nodiscard]] std::string bootstrap_note(int samples, const Matrix& covariance,
                                          std::string_view of_what = "the fitted model");
 

@@ -14,12 +14,12 @@
 
 namespace unshuffle {
 
-// N is close to minus the log-likelihood but not the same, so its gradient g(y; θ) need not have mean zero at the
-// truth. Under the model its mean can be had to any accuracy by drawing samples: b(θ) = E_θ g(y*; θ). The root of
+// N approximates minus the log-likelihood, so its gradient g(y; θ) need not have mean zero at the truth. Under the
+// model that mean can be simulated to any accuracy: b(θ) = E_θ g(y*; θ). The root of
 //   g(y; θ) - b(θ) = 0
-// is consistent whatever N left out. b changes slowly with θ: it is drawn at the optimum, taken off as a tilt b·θ, the
-// optimum is followed, and that again. With H the Hessian of N and V the covariance of the drawn gradients, the root
-// has covariance H⁻¹ V H⁻¹ (1 + 1/samples).
+// is consistent whatever N neglects. b varies slowly with θ: it is simulated at the optimum and subtracted as a tilt
+// b·θ, the optimum is updated, and the step is repeated. With H the Hessian of N and V the covariance of the simulated
+// gradients, the root has covariance H⁻¹ V H⁻¹ (1 + 1/samples). docs/mathematics.md §5.5.
 namespace {
 
 constexpr int samples = 48;
@@ -41,9 +41,9 @@ Vector quantiles_of(const Problem& problem, const std::vector<Block>& blocks) {
   return Eigen::Map<const Vector>(all.data(), Index(all.size()));
 }
 
-// Noise and mean functions that real tables have and the likelihood does not. Each is as strong as is common: a
-// skewness of one, tails of t with four degrees of freedom, a standard deviation that changes by a quarter per standard
-// deviation of the prediction, a curvature of a tenth of the prediction's spread.
+// Departures from the model that are common in real tables, each at a common strength: a skewness of one, tails of t
+// with four degrees of freedom, a standard deviation that changes by a quarter per standard deviation of the
+// prediction, a curvature of a tenth of the prediction's spread.
 enum class Assumption { as_modelled, skewed, skewed_left, heavy_tailed, growing, shrinking, bent_up, bent_down };
 constexpr std::array otherwise{std::pair{Assumption::skewed, "the noise is skewed to the right"},
                                std::pair{Assumption::skewed_left, "the noise is skewed to the left"},
@@ -76,7 +76,7 @@ double noise_under(Assumption assumption, RandomStream& random) {
   }
 }
 
-/// Responses of the model at this optimum, but for one assumption.
+/// Responses of the model at this optimum, with one assumption changed.
 Problem drawn_under(Assumption assumption, const Problem& problem, const Model& bound, const Optimum& at,
                     RandomStream& random) {
   const Links links = random_links(problem, random);
@@ -106,7 +106,7 @@ struct Drawn {
   Matrix quantiles;  ///< Of the responses.
 };
 
-/// What samples are drawn of.
+/// The model that samples are drawn from.
 struct Source {
   const Problem& problem;
   const Model& bound;
@@ -132,8 +132,8 @@ Drawn drawn_samples(const Source& source, const Optimum& at, Assumption assumpti
   return made;
 }
 
-// The squared distance between the quantiles of the responses and their mean over samples of the model, on a
-// logarithmic scale, against that of each sample. A thousandth of the responses' spread is as good as nothing.
+// The log of the squared distance between the quantiles of the responses and their mean over samples of the model,
+// compared with the same for each sample. A thousandth of the responses' spread counts as zero.
 double misfit_of(const Vector& observed, const Matrix& drawn) {
   constexpr double least_spread = 0.1;  // that of normal quantiles is about one half
   const Vector mean = drawn.rowwise().mean();
@@ -233,7 +233,7 @@ Matrix profile_of(const Calibrated& answer, const Problem& problem, const Model&
     likelihood.set_tilt(answer.tilt);
     return likelihood;
   };
-  // The law of responses that have no partner is made up, so the likelihood is not quite one.
+  // The distribution of responses without a partner is an approximation, so this is not exactly a likelihood.
   const bool made_up = rows_left_over(problem).responses > 0;
   const Vector errors = answer.covariance.diagonal().cwiseSqrt();
   return profile_margins(tilted, answer.optimum, made_up ? errors : Vector::Zero(errors.size()));

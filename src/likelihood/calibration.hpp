@@ -1,4 +1,4 @@
-// Takes the bias out of the likelihood over all links by simulation, and says how uncertain its optimum is.
+// Removes the bias of the likelihood over all links by simulation and estimates the uncertainty of its optimum.
 #pragma once
 
 #include <cstdint>

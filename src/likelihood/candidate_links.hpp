@@ -1,4 +1,4 @@
-// Rows beside each other in the order given, of which some do not belong together.
+// Links given by the row order, some of them wrong.
 #pragma once
 
 #include <vector>

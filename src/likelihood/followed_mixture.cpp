@@ -17,11 +17,11 @@ namespace unshuffle {
 // The mixture of mixture.cpp with two changes. Right links have noise of an estimated law g instead of a normal one:
 //   π_i = (1-α) g(r_i) / ((1-α) g(r_i) + α q_i),   w by least squares with weights π,   g from residuals weighted by π.
 // For any g of mean zero, E[π(r) r | z] = (1-α) ∫ g(r) r dr = 0: the equation for w is unbiased whatever the law, and
-// at α = 0 it is least squares. And α is not maximised: with g free, a tail may be noise as well as wrong links, and
-// the likelihood alone cannot tell. It is walked up from zero, every step from the answer of the one before, so that
-// the solution is the one that least squares turns into as links are given up; solutions elsewhere, of which the
-// likelihood may think more (rows of a curve that happen to lie on a plane), are not looked for. The answer is the
-// average over the walk, each α with its likelihood, and what α leaves open is part of its covariance.
+// at α = 0 it is least squares. α is not maximised: with g free, a tail may be noise or wrong links, and the likelihood
+// alone cannot distinguish them. α increases from zero in steps, each starting from the previous answer, which follows
+// the solution continuously from least squares as links are given up; other solutions, even more likely ones (rows of a
+// curve that happen to lie on a plane), are not sought. The answer is the average over these steps weighted by
+// likelihood, and its covariance includes the uncertainty about α. docs/mathematics.md §8.
 namespace {
 
 constexpr std::array rates{0.0, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9};
@@ -32,7 +32,7 @@ constexpr double negligible = 2e-3;      // share of the likelihood below which 
 constexpr double least_curvature = 0.1;  // of the equation for w, beside that with all doubts settled
 constexpr double limit_errors = 2.326;   // standard errors beyond the bound on α, one in a hundred
 
-/// Columns in standard deviations, around their means where there is a constant one, so that no unit counts.
+/// Columns in standard deviations, centred if one is constant, so that units do not matter.
 struct Coordinates {
   Matrix columns;  // rows × parameters
   Matrix to_parameters;
@@ -77,7 +77,7 @@ double chi_squared_of(const Vector& value, const Matrix& covariance) {
   return chi_squared_tail(std::max(0.0, scaled.dot(solver.solve(scaled))), double(solver.rank()));
 }
 
-/// EM at one α, its end and what it is made of.
+/// EM at one α: its result and intermediate quantities.
 struct Step {
   double rate;
   Vector at;     // in the coordinates
@@ -98,7 +98,7 @@ class Walk {
     Matrix t = links.rows.y;
     if (links.rows.x.cols() > 0 && bound.additive() != nullptr)
       t -= bound.additive()->part(Side::response, links.rows.x, w);
-    // Responses bunch where the noise does not: the bandwidth of the estimated law follows the quartiles.
+    // Responses cluster where the noise does not: the bandwidth of the estimated law follows the quartiles.
     log_other_ = NoiseLaw(t.col(0), weights_).log_at(t.col(0), Vector::Zero(t.rows()));
   }
 
@@ -132,7 +132,7 @@ class Walk {
     return step;
   }
 
-  /// What every row adds to the error of w at this α, with leverage counted (HC3).
+  /// Each row's contribution to the error of w at this α, corrected for leverage (HC3).
   [[nodiscard]] Matrix influence(const Step& step) const {
     const Matrix& x = coordinates_.columns;
     const Vector& r = step.residual;
@@ -213,7 +213,7 @@ CandidateLinks spaced_sample(const CandidateLinks& links) {
   return sample;
 }
 
-/// Least squares where a share of the links is wrong, and what every row adds to its error.
+/// Least squares with a share of the links wrong, and each row's contribution to its error.
 struct AtRate {
   Vector w;
   Matrix influence;
@@ -386,7 +386,7 @@ SpreadRegression spread_regression(const Model& bound, const CandidateLinks& lin
     sandwich += gram(at.influence) / places;
     furthest = at.w;
   }
-  // Not knowing the share counts as two standard errors to the further end.
+  // Ignorance of the share counts as two standard errors to the farther end.
   const Vector reach = 0.5 * (furthest - made.parameters);
   made.covariance = sandwich + reach * reach.transpose();
   return made;

@@ -1,5 +1,4 @@
-// Rows in an order that is partly right, with a law of the noise that is estimated. The derivation stands in
-// followed_mixture.cpp.
+// Rows in partly correct order with an estimated noise law. Derivation: followed_mixture.cpp, docs/mathematics.md §8.
 #pragma once
 
 #include "likelihood/candidate_links.hpp"
@@ -16,8 +15,9 @@ struct FollowedMixture {
   double noise_variance = 0;
   Vector link_probability;    ///< Per link; 1 for known ones.
   double log_likelihood = 0;  ///< In nats, at the most likely α.
-  double independence = 1;    ///< How probable it is that wrong links depend on the features as much, if they do not.
-  double agreement = 1;       ///< How probable it is that regression on all links differs as much, if this is right.
+  double independence =
+      1;                 ///< Probability of a dependence of wrong links on the features this strong if there is none.
+  double agreement = 1;  ///< Probability that regression on all links differs this much if this answer is right.
   int iterations = 0;
 };
 
@@ -28,12 +28,12 @@ struct FollowedMixture {
 [[nodiscard]] FollowedMixture follow_mixture(const Model& bound, const CandidateLinks& links,
                                              const LeastSquares& linked, const MismatchRate& largest);
 
-/// How probable it is that the chance of a link to be wrong depends on the features as much as `link_probability` says,
-/// if it does not. Where a model is too simple, or its law of the noise wrong, rows that fit badly lie somewhere.
+/// The p-value for wrong links being independent of the features, given `link_probability`. If the model is too simple
+/// or its noise law wrong, badly fitting rows cluster somewhere.
 [[nodiscard]] double independence_of_features(const Model& bound, const CandidateLinks& links, const Vector& w,
                                               const Vector& link_probability);
 
-/// Regression on all links where between none and `largest` of them are wrong, nobody knows how many.
+/// Regression on all links when an unknown share of them, at most `largest`, is wrong.
 struct SpreadRegression {
   Vector parameters;
   Matrix covariance;

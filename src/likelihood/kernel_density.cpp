@@ -51,7 +51,7 @@ KernelDensity::KernelDensity(const Matrix& values, std::uint64_t seed) {
               std::log(double(chosen.size()));
 }
 
-// Rows are shared between the two table points next to them, which moves no mean, and the table is smoothed.
+// Each row is split between its two neighbouring grid points, which preserves the mean, and the grid is smoothed.
 void KernelDensity::tabulate(const Matrix& values) {
   constexpr double points_per_bandwidth = 8, most_points = 16384;
   const double h = bandwidth_(0), margin = margin_in_bandwidths * h;
@@ -91,7 +91,8 @@ Vector KernelDensity::log_at(const Matrix& values) const {
   if (table_.logs.size() > 0) return values.col(0).unaryExpr([&](double value) { return table_.log_at(value); });
   const Matrix scaled = values * bandwidth_.cwiseInverse().asDiagonal();
   Vector logs(values.rows());
-  Matrix squares_of_thread(centres_.rows(), omp_get_max_threads());  // here, as nothing can be thrown out of the loop
+  Matrix squares_of_thread(centres_.rows(),
+                           omp_get_max_threads());  // allocated here because the parallel loop must not throw
 #pragma omp parallel for schedule(static)
   for (Index i = 0; i < values.rows(); ++i) {
     auto squares = squares_of_thread.col(omp_get_thread_num());

@@ -1,4 +1,4 @@
-// What responses look like when the features say nothing of them.
+// The distribution of responses when the features carry no information.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace unshuffle {
 
-/// The logarithm of a density on equally spaced points, linear between them and level beyond.
+/// The logarithm of a density on equally spaced points: linear between them, constant beyond.
 struct TabulatedDensity {
   double low = 0, step = 1;
   Vector logs;
@@ -15,8 +15,8 @@ struct TabulatedDensity {
   [[nodiscard]] double log_at(double value) const;
 };
 
-/// A Gaussian kernel estimate with Silverman's bandwidth per output. Of many rows with one output: from all of them,
-/// tabulated. Else, or where they are spread too widely for a table: from at most a few hundred.
+/// A Gaussian kernel estimate with Silverman's bandwidth per output. For one output and many rows it uses all of them
+/// and is tabulated; otherwise, or if they spread too widely for a table, it uses at most a few hundred rows.
 class KernelDensity {
  public:
   KernelDensity(const Matrix& values, std::uint64_t seed);

@@ -30,24 +30,24 @@ namespace unshuffle {
 // It hardly changes with w, as every w that fits gives s about the same distribution, but it does with ε, which without
 // it would come out too large. With L the range that holds all but a few of the responses, and kept below n,
 //   N(w, ε) = n OT/ε + (n/2) log(πε) - D(ε),      D = n x/(1+x),   x = κ/(n√ε).
-// What is left of the error is taken out by simulation (calibrated()). By the envelope theorem the plan need not be
+// The remaining error is removed by simulation (calibrated()). By the envelope theorem the plan need not be
 // differentiated:
 //   ∂N/∂w = (n/ε) Σ Γ_ij ∂C_ij/∂w,     ∂N/∂(log ε) = -n<C,Γ>/ε + n/2 - dD/d(log ε).
-// Prior weights leave a row fewer partners than the m features there are. If they are k, points lie m/k times as far
-// apart and so x is m/k times as large; in the limit of one partner D no longer changes with ε, as it must. Groups add
-// up; o outputs count n·o numbers and have no D. The evaluator's value is against counting instead of μ⊗ν, which the
-// constant takes back.
+// Prior weights leave a row with fewer possible partners than the m features. With k of them, points lie m/k times as
+// far apart and x is m/k times as large; in the limit of one partner D no longer changes with ε, as it should. Groups
+// add up; o outputs count as n·o numbers and have no D. The evaluator's value is relative to counting measure instead
+// of μ⊗ν, which the constant corrects.
 //
-// Rows without a partner: with n responses and m > n features the sum is over all ways to give every response a feature
-// of its own, (m-n)!/m! times as many. K with m-n further rows of ones makes it a permanent again, perm(K')/m!, and the
-// same steps lead to the same formula, where OT leaves those rows out but keeps their entropy: the feature side is
-// transport::Sampled. With m < n the responses of no feature at hand have the law q of all responses: the further
-// columns of K' are q(y_i), which is as if K were divided by q and they were ones, so that sides are exchanged and
-// n OT/ε is m OT/ε + Σ log q over the responses linked, less that over all. (With x in the response table and the
-// sorted backend q would have to move with w. There the features that were not seen are taken to be like those that
-// were, so a further column is the mean of the others; that is Sampled, too, but one response far from all features
-// costs much.) Either way B' has as many singular values as before, but its rows share their partners with those added:
-// with ρ = min(n,m)/max(n,m), λ² = ρ exp(-σ²k²), and ζ(3/2) = Li(1) in κ becomes the polylogarithm Li(ρ) of order 3/2.
+// Rows without a partner: with n responses and m > n features the sum is over all ways to give every response its own
+// feature, of which there are m!/(m-n)!. Adding m-n rows of ones to K makes it a permanent again, perm(K')/m!, and the
+// same steps lead to the same formula, where OT omits those rows but keeps their entropy: the feature side is
+// transport::Sampled. With m < n, responses without a feature follow the law q of all responses: the added columns of
+// K' are q(y_i), which is equivalent to dividing K by q and adding ones, so the sides are exchanged and n OT/ε becomes
+// m OT/ε + Σ log q over the linked responses, less that over all. (With x in the response table and the sorted backend
+// q would have to move with w. In that case unseen features are assumed to be like the seen ones, so an added column is
+// the mean of the others; that is Sampled, too, but one response far from all features is costly.) Either way B' has as
+// many singular values as before, but its rows share their partners with the added ones: with ρ = min(n,m)/max(n,m),
+// λ² = ρ exp(-σ²k²), and ζ(3/2) = Li(1) in κ becomes the polylogarithm Li(ρ) of order 3/2. docs/mathematics.md §5.
 namespace {
 
 /// Σ ρᵏ/k^{3/2} for 0 < ρ ≤ 1, near one by its expansion in -log ρ.
@@ -79,7 +79,7 @@ double kappa_of(const Problem& problem, const Block& block) {
   return range * polylogarithm(double(fewer) / double(more)) * std::numbers::sqrt2 / (4 * std::sqrt(std::numbers::pi));
 }
 
-/// How many features a response of the block can belong to by what the prior says: exp of the mean entropy of its rows.
+/// Effective number of features per response of the block under the prior: exp of the mean entropy of its rows.
 double partners_of(const Problem& problem, const Block& block) {
   const auto features = static_cast<double>(block.feature_rows.size());
   if (!problem.has_prior()) return features;
@@ -222,7 +222,8 @@ Matrix LinkLikelihood::information(const Vector& theta) {
   return here.hessian;
 }
 
-// Steps of a twentieth of the noise in the predictions: far above the rounding of gradients, far below what curves.
+// Steps of a twentieth of the noise in the predictions: well above the rounding error of gradients, well below the
+// scale of curvature.
 Matrix LinkLikelihood::information_by_differences(const Vector& theta) {
   const Index p = theta.size() - 1;
   const double spread = std::sqrt(squares_about_mean(problem_.y) / double(problem_.y.size()));

@@ -1,4 +1,4 @@
-// How likely the responses are when nothing is known of the links.
+// The likelihood of the responses when the links are unknown.
 #pragma once
 
 #include <array>
@@ -15,8 +15,8 @@ struct LikelihoodOptions {
   double known_noise_sd = 0;   ///< 0: estimated.
 };
 
-/// Whether responses that have no partner are left out, with a law of their own. Else they are taken to belong to
-/// features that are like those at hand.
+/// Whether responses without a partner follow a law of their own. Otherwise they are assumed to belong to unseen
+/// features like the observed ones.
 [[nodiscard]] bool leaves_responses_out(const Problem& problem, const Model& bound, const LikelihoodOptions& options);
 
 /// Where a descent on the likelihood ended.
@@ -41,7 +41,7 @@ class LinkLikelihood {
   /// Value and gradient; the Hessian is exact in w and by a difference in log ε (sorted backend only).
   Sample at(const Vector& theta, bool with_hessian);
 
-  /// The Hessian with central differences in log ε, and in w where there is no other: the observed information.
+  /// The observed information: the Hessian, with central differences in log ε, and in w when there is no exact one.
   Matrix information(const Vector& theta);
 
   /// Trust-region Newton from (w, ε) where the Hessian is available, else L-BFGS. Ends early when `keep_going`, asked
@@ -76,8 +76,8 @@ class LinkLikelihood {
   std::vector<DenseStretch> blocks_;
   Vector tilt_;
   double numbers_ = 0;   ///< Links times outputs.
-  double constant_ = 0;  ///< What makes the value a log-density.
-  double floor_ = 0;     ///< Smallest log ε that is looked at.
+  double constant_ = 0;  ///< Makes the value a log-density.
+  double floor_ = 0;     ///< Smallest log ε considered.
   double known_epsilon_ = 0;
   int evaluations_ = 0;
 };

@@ -12,13 +12,13 @@
 
 namespace unshuffle {
 
-// The model is that of mixture_sums.hpp. A link that is wrong belongs to some other row, and y_i is drawn from what
-// responses look like when the features say nothing, q(y_i - g(x_i)): the density of t = y - g(x; w), the part of y
-// that x does not explain, by a kernel estimate (Slawski, Diao & Ben-David 2021 take the marginal of y, which is this
-// without x). With r_i = y_i - f_i and φ the normal density,
+// The model is that of mixture_sums.hpp. The response of a wrong link belongs to some other row, so y_i is drawn from
+// the distribution of responses given no features, q(y_i - g(x_i)): a kernel estimate of the density of t = y - g(x;
+// w), the part of y that x does not explain (Slawski, Diao & Ben-David 2021 use the marginal of y, the case without x).
+// With r_i = y_i - f_i and φ the normal density,
 //   E:  π_i = (1-α) φ_σ(r_i) / ((1-α) φ_σ(r_i) + α q_i)
 //   M:  w by least squares with weights π,   σ² = Σ π|r|² / (o Σπ),   α = 1 - mean π, at most what is allowed.
-// q is kept during a round of EM and renewed when x has coefficients that moved it.
+// q is fixed during a round of EM and re-estimated when coefficients of x have moved it. docs/mathematics.md §6.
 namespace {
 
 class Mixture {
@@ -35,7 +35,7 @@ class Mixture {
   MixtureFit run(const Vector& start) {
     fit_.parameters = start;
     const Matrix r = residuals(bound_, links_.rows, start);
-    // The better half tells the noise; half of the links are taken to be right.
+    // The noise is estimated from the better half; half of the links are assumed right.
     std::vector<double> squares(std::size_t(r.rows()));
     for (Index i = 0; i < r.rows(); ++i) squares[std::size_t(i)] = r.row(i).squaredNorm();
     std::nth_element(squares.begin(), squares.begin() + long(squares.size() / 2), squares.end());
@@ -103,8 +103,8 @@ class Mixture {
     fit_.link_probability = judged_links(r);
   }
 
-  /// Residuals of rows that were fitted to are smaller than the noise, and the most likely variance with them. Links
-  /// are judged by the unbiased one, or right links far out would too often be called wrong.
+  /// Residuals of fitted rows are smaller than the noise, and so is the maximum-likelihood variance. Links are judged
+  /// by the unbiased one; otherwise too many right links in the tails would be called wrong.
   [[nodiscard]] Vector judged_links(const Matrix& r) const {
     LinkBelief unbiased = belief_;
     const double numbers = outputs_ * expected_.probability.cwiseProduct(weights_).sum();
@@ -125,7 +125,7 @@ class Mixture {
   MixtureFit fit_;
 };
 
-/// Least squares on rows of which a share is linked at random finds about 1 - share of the slope: undo that.
+/// With a share of the rows linked at random, least squares finds about 1 - share of the slope: undo that.
 Vector stretched(const Model& bound, const LinkedRows& rows, const Vector& w, double factor) {
   LinkedRows wanted = rows;
   const Matrix f = predict_pairs(bound, rows.x, rows.z, w);
@@ -153,7 +153,7 @@ Vector concentrated(const Model& bound, const LinkedRows& rows, Vector w) {
 
 }  // namespace
 
-// Noise that is not normal, or a model that is too simple, makes right links look wrong to the likelihood.
+// Non-normal noise, or a model that is too simple, makes right links look wrong to the likelihood.
 void bound_mismatch_rate(const Model& bound, const CandidateLinks& links, const LeastSquares& linked,
                          MixtureOptions& options) {
   if (!averages_over_partners(bound)) return;
@@ -179,7 +179,7 @@ namespace {
 MixtureFit most_likely_mixture(const Model& bound, const CandidateLinks& links, const LeastSquares& linked,
                                const MixtureOptions& options) {
   constexpr Index few_parameters = 8, sample_rows = 50'000;
-  // Which start leads where shows on a sample; all rows are for the answer.
+  // A sample suffices to compare the starts; the answer uses all rows.
   if (links.known == 0 && links.rows.size() > 2 * sample_rows) {
     std::vector<Index> spaced;
     for (Index k = 0; k < sample_rows; ++k) spaced.push_back(k * links.rows.size() / sample_rows);
@@ -195,7 +195,7 @@ MixtureFit most_likely_mixture(const Model& bound, const CandidateLinks& links, 
   if (bound.parameters() <= few_parameters) {
     starts.push_back(ransac(bound, links.rows, RandomStream(options.seed, Stream::start)).parameters);
   }
-  // A few steps tell the starts apart; only the best is taken to the end.
+  // A few steps distinguish the starts; only the best is run to convergence.
   MixtureOptions brief = options;
   brief.max_iterations = std::min(25, options.max_iterations);
   MixtureFit best;
@@ -207,7 +207,7 @@ MixtureFit most_likely_mixture(const Model& bound, const CandidateLinks& links, 
   return best.converged ? best : fit_mixture(bound, links, best.parameters, options);
 }
 
-/// The same with a rate that is limited only where it has to be.
+/// The same, with the rate limited only where necessary.
 MixtureFit most_plausible_mixture(const Model& bound, const CandidateLinks& links, const LeastSquares& linked,
                                   const MixtureOptions& options) {
   MixtureOptions free = options;
@@ -217,10 +217,10 @@ MixtureFit most_plausible_mixture(const Model& bound, const CandidateLinks& link
   return found;
 }
 
-// Many rows with one response, as zeros of counts or of amounts below a limit of detection, are fitted without any
-// noise by coefficients of zero: the narrower the law of right links, the more likely they get, without end. But links
-// are right or wrong whatever the response is, so other responses should be as frequent among right links as among all.
-/// How many rows share the response that nearly all right links have; 0 where right links have all kinds of them.
+// Many equal responses, such as zero counts or amounts below a limit of detection, are fitted without any noise by
+// coefficients of zero: their likelihood grows without bound as the noise shrinks. But whether a link is right does not
+// depend on the response, so other responses should be as frequent among right links as among all.
+/// Number of rows with the response that nearly all right links share; 0 when right links have varied responses.
 Index rows_tied_alone(const CandidateLinks& links, const Vector& link_probability) {
   constexpr double nearly_none = 0.1;  // of the others; where EM collapsed none is left, else about all are
   const Matrix& y = links.rows.y;
@@ -259,7 +259,7 @@ MixtureFit fit_mixture_from_all(const Model& bound, const CandidateLinks& links,
   MixtureFit found = most_plausible_mixture(bound, links, linked, options);
   const Index tied = options.known_noise_variance > 0 ? 0 : rows_tied_alone(links, found.link_probability);
   if (tied == 0) return found;
-  // As wide as the law of wrong links is around every response, right links gain nothing from being equal.
+  // With noise as wide as the law of wrong links around each response, right links gain nothing from being equal.
   MixtureOptions wide = options;
   wide.least_noise_variance = resolution(links.rows.y, options.seed);
   found = most_plausible_mixture(bound, links, linked, wide);

@@ -1,4 +1,4 @@
-// Rows in an order that is partly right: which of them are linked, how many, and what that says of w.
+// Rows in partly correct order: which links are right, how many, and the resulting w.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ struct MixtureFit {
   Matrix covariance;             ///< Sandwich, of `parameters`.
   Matrix model_covariance;       ///< Inverse observed information, of `parameters`.
   Index tied = 0;                ///< Rows of one response that would have been, or are, the only right links; 0: none.
-  bool only_ties = false;        ///< They are: nothing else was found.
-  double kept_above = 0;         ///< What `noise_variance` was kept above because of them.
+  bool only_ties = false;        ///< They are; no other solution was found.
+  double kept_above = 0;         ///< Lower bound imposed on `noise_variance` because of them.
   int iterations = 0;
   bool converged = false;
 };
@@ -34,11 +34,11 @@ struct MixtureOptions {
   std::uint64_t seed = 0;
 };
 
-/// Takes what regression on all links (`linked`) says of how many can be wrong into the options.
+/// Adds to the options the bound on wrong links derived from regression on all links (`linked`).
 void bound_mismatch_rate(const Model& bound, const CandidateLinks& links, const LeastSquares& linked,
                          MixtureOptions& options);
 
-/// α is larger than what is allowed by more than chance explains (one time in a hundred).
+/// α exceeds the limit by more than chance explains (p = 0.01).
 [[nodiscard]] bool rate_is_implausible(double rate, const MixtureOptions& options);
 
 /// EM from `start`.
@@ -49,9 +49,9 @@ void bound_mismatch_rate(const Model& bound, const CandidateLinks& links, const 
 /// other than this cannot be told from a response that repeats.
 [[nodiscard]] double resolution(const Matrix& y, std::uint64_t seed);
 
-/// EM from least squares, from least squares stretched to undo what wrong links take away, from its best-fitting half
-/// and, for few parameters, from a consensus; the most likely of them. The rate is limited only where the likelihood's
-/// is implausible, the noise only where responses that repeat would be taken for all right links.
+/// The most likely result of EM from least squares, from least squares with the attenuation by wrong links undone, from
+/// its best-fitting half and, for few parameters, from a consensus. The rate is limited only if the likelihood's is
+/// implausible, the noise only if repeated responses would otherwise make up all right links.
 [[nodiscard]] MixtureFit fit_mixture_from_all(const Model& bound, const CandidateLinks& links,
                                               const LeastSquares& linked, const MixtureOptions& options = {});
 

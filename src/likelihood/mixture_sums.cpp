@@ -100,8 +100,8 @@ MixtureSums mixture_sums(const LinkedResiduals& rows, const Matrix& jacobian, co
 // With θ = (w, log σ², logit(1-α)) the complete-data score of a link that is right, less that of one that is not, is d,
 // the observed score is s, and the observed information is by Louis (1982)
 //   I = Σ π D + α(1-α) e eᵀ - π(1-π) d dᵀ,   D = [JᵀJ/σ², Jᵀr/σ²; ·, |r|²/(2σ²)].
-// The sandwich is I⁻¹ (Σ s sᵀ) I⁻¹. What was given is not estimated: its row and column leave I. Where α was given with
-// some error, the others move with it by -I⁻¹ times its column.
+// The sandwich is I⁻¹ (Σ s sᵀ) I⁻¹. Given parameters are not estimated: their rows and columns are removed from I. If α
+// was given with an error, the others move with it by -I⁻¹ times its column. docs/mathematics.md §9.2.
 MixtureCovariance mixture_covariance(const MixtureSums& sums, const LimitedBelief& belief, double rate_variance) {
   const Index p = sums.right.size(), noise = p, rate = p + 1;
   const double doubt_of_link = belief.mismatch_rate * (1 - belief.mismatch_rate);  // dα/d(logit α)

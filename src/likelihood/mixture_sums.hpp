@@ -1,8 +1,8 @@
-// What EM over links in the order given needs of the rows, and the information in its answer. Sums add up over pieces
-// of a table, so that tables in memory and tables in pieces go the same way.
+// The sums over rows that EM over links in the given order needs, and the information in its answer. They add up over
+// pieces of a table, so tables in memory and tables in pieces share this code.
 //
 // Link i is right with probability 1-α, and then y_i ~ N(f_i, σ²I) with o outputs; else y_i is drawn from a density q
-// that knows nothing of the features. J is ∂f/∂w, r = y - f, and π the probability that a link is right.
+// that does not depend on the features. J is ∂f/∂w, r = y - f, and π the probability that a link is right.
 #pragma once
 
 #include "unshuffle/core/types.hpp"
@@ -14,7 +14,7 @@ struct LinkBelief {
   double mismatch_rate = 0;   ///< α, of the links that are not known.
 };
 
-/// What a belief may be, whatever the rows say.
+/// Limits on a belief, imposed regardless of the rows.
 struct BeliefLimits {
   double known_noise_variance = 0;  ///< 0: estimated.
   double least_noise_variance = 0;  ///< Rows without noise would make their links infinitely likely.
@@ -28,7 +28,7 @@ struct LimitedBelief : LinkBelief {
 
 [[nodiscard]] LimitedBelief limited(const LinkBelief& estimate, const BeliefLimits& limits);
 
-/// Far below what can be told from none in responses like these.
+/// Far below any noise that responses like these could reveal.
 [[nodiscard]] double least_noise_variance(const Matrix& y);
 
 /// Rows at one w; a view.
@@ -36,7 +36,7 @@ struct LinkedResiduals {
   const Matrix& residual;   ///< r, a column per output.
   const Vector& log_other;  ///< log q.
   const Vector& weights;    ///< One per row.
-  Index known = 0;          ///< So many rows in front are surely linked.
+  Index known = 0;          ///< This many leading rows have known links.
 };
 
 struct Expectation {
@@ -79,10 +79,10 @@ struct MixtureSums {
 
 struct MixtureCovariance {
   Matrix model;     ///< Inverse observed information, of w.
-  Matrix sandwich;  ///< Stays right when noise or q are not as assumed.
+  Matrix sandwich;  ///< Remains valid when noise or q are not as assumed.
 };
 
-/// What limits gave did not come out of the likelihood; `rate_variance` is that of a limited α.
+/// Parameters set by a limit do not come from the likelihood; `rate_variance` is that of a limited α.
 [[nodiscard]] MixtureCovariance mixture_covariance(const MixtureSums& sums, const LimitedBelief& belief,
                                                    double rate_variance);
 

@@ -133,7 +133,7 @@ Vector NoiseLaw::log_at(const Vector& residual, const Vector& level) const {
 }
 
 Vector NoiseLaw::slope_at(const Vector& residual, const Vector& level) const {
-  const double h = 3 * step_;  // the grid's own corners are no slopes
+  const double h = 3 * step_;  // wide enough to smooth over the grid's corners
   return Vector::NullaryExpr(residual.size(), [&](Index i) {
     const double scale = std::exp(-growth_ * level(i)), u = residual(i) * scale;
     return (log_density(u + h) - log_density(u - h)) / (2 * h) * scale;

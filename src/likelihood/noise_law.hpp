@@ -1,4 +1,4 @@
-// A law of the noise that is estimated from residuals instead of assumed.
+// A noise law estimated from residuals instead of assumed (docs/mathematics.md §8.1).
 //
 // Residuals are u·exp(b f̃), where f̃ is the prediction in standard deviations, so that the noise may grow or shrink with
 // it, and u has a density g by a weighted kernel estimate on a grid. A little of a heavy-tailed density is mixed in:
@@ -14,7 +14,7 @@ class NoiseLaw {
   /// Of residuals of any scale, one output, with weights; b = 0.
   NoiseLaw(const Vector& residual, const Vector& weights);
 
-  /// Anew from these; b moves by one step of Newton's on the normal pseudo-likelihood of the scale.
+  /// Re-estimates from these; b takes one Newton step on the normal pseudo-likelihood of the scale.
   void renew(const Vector& residual, const Vector& level, const Vector& weights);
 
   /// log density of each residual at its level f̃.
@@ -31,8 +31,7 @@ class NoiseLaw {
   Vector logs_;
 };
 
-/// Predictions in standard deviations, none further out than 2.5: the variance of rows beyond is that of the rows
-/// there.
+/// Predictions in standard deviations, clipped at 2.5: rows beyond have the variance of rows there.
 [[nodiscard]] Vector levels_of(const Vector& predictions);
 
 }  // namespace unshuffle

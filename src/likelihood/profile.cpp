@@ -9,13 +9,13 @@
 
 namespace unshuffle {
 
-// Where the likelihood is not a parabola its curvature at the top misleads: fully shuffled data leave valleys that bend
-// and widen. The profile N_k(c) = min {N(θ) : θ_k = c} is followed instead, from the optimum N̂ outward to where
+// Where N is not a parabola, its curvature at the optimum misleads: fully shuffled data leave valleys that bend and
+// widen. The profile N_k(c) = min {N(θ) : θ_k = c} is followed instead, from the optimum N̂ outward to where
 //   r(c) = √(2 (N_k(c) - N̂))
-// is the normal quantile (the interval of Wilks 1938). r is a straight line in c for a parabola and nearly one
-// otherwise, so a few steps of proportion find the place; each goes along the line through the last minimum. Of a
-// likelihood that is not quite one, 2 (N_k - N̂) is about chi-squared times the ratio of the error's true variance to
-// that by curvature, and the quantile is stretched by its root (Pace, Salvan & Sartori 2011).
+// equals the normal quantile (the interval of Wilks 1938). r is linear in c for a parabola and nearly so otherwise, so
+// a few proportional steps find the point; each starts on the line through the last minimum. For an approximate
+// likelihood, 2 (N_k - N̂) is approximately χ² times the ratio of the true variance of the error to that by curvature,
+// and the quantile is multiplied by its root (Pace, Salvan & Sartori 2011). docs/mathematics.md §9.4.
 namespace {
 
 constexpr int most_steps = 8;

@@ -1,13 +1,13 @@
-// A smooth law of the responses, for those that have no partner.
+// A smooth distribution of the responses, for those without a partner.
 #pragma once
 
 #include "unshuffle/core/types.hpp"
 
 namespace unshuffle {
 
-/// Outputs independent of each other, each a mixture of t laws of three degrees of freedom around quantiles of what is
-/// there: heavy tails, as the farthest response must not be forced to have a partner, and smooth on the scale of their
-/// spread, as the compressed transport needs it.
+/// Independent outputs, each a mixture of t distributions with three degrees of freedom around quantiles of the data:
+/// heavy tails, because the farthest response must not be forced to have a partner, and smooth on the scale of the
+/// spread, which the compressed transport requires.
 class ResponseLaw {
  public:
   explicit ResponseLaw(const Matrix& responses);

@@ -59,7 +59,7 @@ LikelihoodOptions loose(const SearchOptions& options, double accuracy) {
   return made;
 }
 
-/// What is left of y's variance when w explains the rest, at least a little: ε to start from.
+/// The initial ε: the variance of y not explained by w, with a small lower bound.
 double first_epsilon(const Problem& problem, const Model& bound, const Vector& w, double known_noise) {
   const double variance = variance_of(problem.y);
   if (known_noise > 0) return 2 * std::clamp(known_noise, 1e-3 * variance, variance);
@@ -151,7 +151,7 @@ class Search {
   }
 
  private:
-  /// Nothing but the two distributions is known, so that any search has to begin from them.
+  /// Nothing but the two distributions is known, so the search can only start from those.
   [[nodiscard]] bool blind() const {
     return scalar_ && one_block_ && !problem_.order_is_a_hint() && options_.starts.start.kind == StartKind::automatic;
   }
@@ -170,7 +170,7 @@ class Search {
     return starts;
   }
 
-  /// The likelihood is a valley along the directions it curves least in; other optima may lie further down it.
+  /// The likelihood forms a valley along its directions of least curvature; other optima may lie further along it.
   std::vector<FoundOptimum> along_flat_directions(const Optimum& best) const {
     LinkLikelihood likelihood(problem_, bound_, loose(options_, 1e-6));
     const Index p = best.parameters.size();
@@ -250,7 +250,7 @@ class Search {
                             {stretch.begin, stretch.end, further.end}, result.stopped);
     const auto keep_going = [&] { return progress.advance(1); };
     share_work(run_, starts.size(), [&](std::size_t k) {
-      if (progress.stopped() && k > 0) return;  // without a single evaluation, it is as good as nothing
+      if (progress.stopped() && k > 0) return;  // without a single evaluation there would be no result
       const Optimum& from = starts[k].optimum;
       WorkKey key("refined");
       key.add(from.parameters).add(from.epsilon).add(double(problem.responses())).add(accuracy.evaluator.accuracy);

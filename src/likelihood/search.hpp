@@ -1,8 +1,8 @@
-// The most likely coefficients when nothing is known of the links, and those that compete with them.
+// The most likely coefficients when the links are unknown, and their competitors.
 //
 // The likelihood has many optima, most of them meaningless. Cheap starts (moments, sorted alternation on a sample) are
-// refined on a sample of rows, as many as it takes for the best optimum to turn up again and again; the distinct ones
-// that are not far behind are refined on all rows and compared in nats.
+// refined on a sample of rows until the best optimum has recurred several times; the distinct ones that are not far
+// behind are refined on all rows and compared in nats.
 #pragma once
 
 #include <string>
@@ -24,14 +24,14 @@ struct SearchOptions {
 struct FoundOptimum {
   Optimum optimum;
   std::string start;  ///< The kind of start that led to it first.
-  int hits = 1;       ///< How many starts did, those at some distance from an optimum included.
+  int hits = 1;       ///< How many starts led to it, counting those that ended near it.
 };
 
 struct SearchResult {
   std::vector<FoundOptimum> optima;  ///< Distinct, the most likely first; at least one.
   int starts = 0;
   int evaluations = 0;
-  bool one_start = false;  ///< No more was allowed, so that other optima were not looked for.
+  bool one_start = false;  ///< Only one start was allowed, so other optima were not sought.
   bool stopped = false;    ///< Progress said so.
 };
 

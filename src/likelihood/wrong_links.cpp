@@ -20,13 +20,14 @@ namespace unshuffle {
 // Regression of y on f̃ therefore finds w whatever the noise is, and where the model is too simple, what regression on
 // the right links would find (Lahiri & Larsen 2005; Chambers 2009). It needs α.
 //
-// Let s_i = f(x_i, z_i) - f(x_i, z̄) be what z says of row i, and t_i = y_i - f(x_i, z̄) what there is to say. Pairs
-// (s_i, t_i) are drawn from (1-α) P + α S⊗T, P being the law of right links, so that for any region R
+// Let s_i = f(x_i, z_i) - f(x_i, z̄) be the part of the prediction due to z, and t_i = y_i - f(x_i, z̄) the part of the
+// response left for it. Pairs (s_i, t_i) are drawn from (1-α) P + α S⊗T, P being the law of right links, so for any
+// region R
 //   α ≤ (share of rows in R) / (S⊗T)(R),
-// with equality where right links never lie in R. R is the part of all pairs that contradict each other most: with a
-// and b the normal scores of s and t, those with the largest ρ(a²+b²) - 2ab, least likely under a normal copula of
-// correlation ρ. Nothing else is assumed of P, so the bound holds for any noise. S⊗T is sampled by pairing rows
-// at random within blocks.
+// with equality if right links never lie in R. R contains the pairs that contradict each other most: with a and b the
+// normal scores of s and t, those with the largest ρ(a²+b²) - 2ab, least likely under a normal copula of correlation ρ.
+// Nothing else is assumed about P, so the bound holds for any noise. S⊗T is sampled by pairing rows at random within
+// blocks. docs/mathematics.md §7.
 namespace {
 
 constexpr double correlation = 0.7;  // ρ; regions for 0.5 to 0.9 give much the same rate
@@ -109,7 +110,7 @@ MismatchRate largest_mismatch_rate(const Model& bound, const CandidateLinks& lin
   const LinkedRows mean = averaged(links, 1);
   const Matrix middle = predict_pairs(bound, mean.x, mean.z, w).bottomRows(open);
   const Matrix said = predict_pairs(bound, links.rows.x, links.rows.z, w).bottomRows(open) - middle;
-  // Of several responses, the direction that the features say most of.
+  // With several responses: the direction that the features explain best.
   const Eigen::SelfAdjointEigenSolver<Matrix> axes(said.transpose() * said);
   const Vector axis = axes.eigenvectors().rightCols(1);
   const Vector s = normal_scores(said * axis), t = normal_scores((links.rows.y.bottomRows(open) - middle) * axis);
@@ -119,9 +120,9 @@ MismatchRate largest_mismatch_rate(const Model& bound, const CandidateLinks& lin
   Vector observed(open);
   for (Index i = 0; i < open; ++i) observed(i) = contradiction(s(i), t(i));
 
-  // The smaller R, the fewer right links are in it, and the fewer rows to count. The size that gives the lowest upper
-  // end is taken; errors are those of the rate in the largest, so that a count that is low by chance is not taken for
-  // exact.
+  // The smaller R, the fewer right links are in it, and the fewer rows to count. The size with the lowest upper
+  // confidence limit is used; errors are those of the rate in the largest R, so that a count that is low by chance is
+  // not taken as exact.
   constexpr double largest = 0.4, smallest = 0.01, fewest_rows = 50, errors = 3;
   double in_largest = 0, lowest_end = HUGE_VAL;
   for (double share = largest; share == largest || (share >= smallest && share * double(open) >= fewest_rows);
@@ -145,7 +146,7 @@ MismatchRate largest_mismatch_rate(const Model& bound, const CandidateLinks& lin
 
 namespace {
 
-// Every link's part in the error of w is  M⁻¹ (Σ_k J̃ᵀr̃ + J̃ᵀs·(its part in the error of α)),   as ∂f̃/∂α = -s.
+// Each link contributes  M⁻¹ (Σ_k J̃ᵀr̃ + J̃ᵀs·(its contribution to the error of α))  to the error of w, as ∂f̃/∂α = -s.
 Matrix adjusted_covariance(const Model& bound, const LinkedRows& expected, const LeastSquares& solved,
                            const Matrix& said, const Vector& weights, const MismatchRate& mismatch) {
   const Index n = expected.size();
@@ -180,7 +181,7 @@ AdjustedFit fit_adjusted(const Model& bound, const CandidateLinks& links, const 
                          std::uint64_t seed) {
   AdjustedFit made;
   made.mismatch = largest_mismatch_rate(bound, links, linked.parameters, seed);
-  // Wrong links divide by what is left of one, of which the error should not be larger than itself.
+  // The correction divides by 1-α, whose error should not exceed its value.
   const double rate = std::min(made.mismatch.rate, std::max(0.0, 1 - std::sqrt(made.mismatch.variance)));
   const LinkedRows expected = averaged(links, rate), mean = averaged(links, 1);
   const Vector weights = links.weights_or_one();
@@ -193,9 +194,9 @@ AdjustedFit fit_adjusted(const Model& bound, const CandidateLinks& links, const 
   return made;
 }
 
-// Where w is right, E y_i = f(x_i, z̄) + c s_i with c = 1-α, so that Jᵀ(y - f(x, z̄) - c s) is zero on average, for
-// one c; without any right link it is for c = 0. Regression's own errors Σ J r, r its residuals, are the yardstick: an
-// estimate that knows more than regression differs from it by less (Hausman 1978).
+// If w is right, E y_i = f(x_i, z̄) + c s_i with c = 1-α, so Jᵀ(y - f(x, z̄) - c s) has mean zero for one c; without any
+// right link, for c = 0. It is compared with the errors Σ J r of regression itself, r being its residuals: an estimate
+// more efficient than regression differs from it by less than those (Hausman 1978).
 namespace {
 
 using Solver = Eigen::CompleteOrthogonalDecomposition<Matrix>;
@@ -220,7 +221,7 @@ class Moments {
     const Matrix left = residuals(bound, links.rows, all.parameters);
     Matrix errors = Matrix::Zero(links.open(), w.size());
     for (Index k = 0; k < left.cols(); ++k) errors.array() += part(k).array().colwise() * open_column(left, k).array();
-    // In units of these errors columns of any scale count alike.
+    // In units of these errors the scale of a column does not matter.
     unit_ = errors.colwise().norm().transpose().unaryExpr([](double e) { return e > 0 ? 1 / e : 0.0; });
     solver_ = solver_of(gram(errors * unit_.asDiagonal()));
   }
@@ -273,7 +274,7 @@ double agreement_with_regression(const Model& bound, const CandidateLinks& links
 
 namespace {
 
-/// Columns that are orthonormal and span what the given ones do, as far as there are any: the others are zero.
+/// An orthonormal basis of the span of the given columns; surplus columns are zero.
 struct Axes {
   Matrix columns;
   Index count = 0;
@@ -290,8 +291,8 @@ Axes axes_of(const Matrix& columns, const Vector& lengths) {
   return {scaled * eigen.eigenvectors() * shrink.asDiagonal(), (shrink.array() > 0).count()};
 }
 
-/// Share of random pairings within blocks that explain `left`, what the mean rows leave of the open responses, as well
-/// as the order given. `slopes` is ∂s/∂w of the open links, output by output below one another.
+/// Share of random pairings within blocks that explain `left`, the part of the open responses not explained by the mean
+/// rows, as well as the given order does. `slopes` is ∂s/∂w of the open links, outputs stacked.
 double share_of_pairings_as_good(const CandidateLinks& links, const Matrix& slopes, const Matrix& left) {
   constexpr std::size_t pieces = 50, pairings_of_a_piece = 400;
   const Matrix axes = axes_of(slopes, slopes.colwise().norm().transpose()).columns;
@@ -323,12 +324,12 @@ double share_of_pairings_as_good(const CandidateLinks& links, const Matrix& slop
   return (1.0 + count) / (1.0 + double(pieces * pairings_of_a_piece));
 }
 
-// With B an orthonormal basis of what the slopes add to the mean rows' own, A, the sums Bᵀ left are zero on average
-// when no link is right. Their errors, like those of Aᵀ left, which is zero by regression, are those of Σ_i (A_i, B_i)
-// r_i, r being what regression on both leaves. (The mean rows of groups differ, so that A may have as many columns as
-// there are coefficients: its rank says nothing of how many B has.)
-/// How probable sums as large are; slopes and `left` as above, `mean_slopes` those of the mean rows, all times the root
-/// of the rows' weights.
+// With B an orthonormal basis of what the slopes add to the mean rows' own A, the sums Bᵀ left have mean zero when no
+// link is right. Their errors, like those of Aᵀ left, which is zero by regression, are those of Σ_i (A_i, B_i) r_i,
+// with r the residuals of regression on both. (The mean rows of groups differ, so A may have as many columns as there
+// are coefficients: its rank does not determine that of B.)
+/// The p-value of these sums; slopes and `left` as above, `mean_slopes` those of the mean rows, all multiplied by the
+/// root of the row weights.
 double chance_of_sums(const Matrix& mean_slopes, const Matrix& slopes, const Matrix& left) {
   const auto lengths = [](const Matrix& columns) { return Vector(columns.colwise().norm().transpose()); };
   // The mean of a centred column is its rounding error, as is what a constant one adds to its mean.

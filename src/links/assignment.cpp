@@ -47,7 +47,7 @@ struct Augmentation {
           nearest = j;
         }
       }
-      if (nearest < 0) return;  // no partner left for this row, nor will there be one later
+      if (nearest < 0) return;  // no partner is left for this row, now or later
       reached = least;
       done[std::size_t(nearest)] = 1;
       scanned.push_back(nearest);

@@ -18,9 +18,10 @@ std::vector<Index> order_of(const VectorRef& position) {
 }
 
 // D(i, d): least cost of the first i short positions among the first i + d long ones, d = 0 .. extra.
-//   D(i, d) = min( D(i, d-1)                                 the last long one stays alone,
+//   D(i, d) = min( D(i, d-1)                                 the last long one stays unmatched,
 //                  D(i-1, d) + (short_i - long_{i+d})² )     it is the partner of the last short one.
-// One bit per (i, d) remembers which, so n·(extra+1)/8 bytes suffice to walk back. Ties take the partner further left.
+// One bit per (i, d) records the choice, so n·(extra+1)/8 bytes suffice to trace back. Ties take the partner further
+// left.
 std::vector<std::size_t> match_sorted(std::span<const double> shorter, std::span<const double> longer) {
   const std::size_t n = shorter.size();
   const std::size_t extra = longer.size() - n;
@@ -53,7 +54,7 @@ std::vector<std::size_t> match_in_pieces(const std::vector<double>& shorter, con
   for (std::size_t piece = 1; piece <= pieces; ++piece) {
     const std::size_t short_end = shorter.size() * piece / pieces;
     const std::size_t share = longer.size() * piece / pieces;
-    // Every piece leaves at least as many long positions as short ones, in itself and in what follows.
+    // Every piece, and the rest after it, has at least as many long positions as short ones.
     const std::size_t long_end =
         std::clamp(share, long_begin + (short_end - short_begin), longer.size() - (shorter.size() - short_end));
     const auto local = match_sorted(std::span(shorter).subspan(short_begin, short_end - short_begin),

@@ -4,13 +4,13 @@
 
 namespace unshuffle {
 
-// An entropic plan has the right row and column sums, but its entries are not the probabilities of links: that links
-// exclude each other is in it only on average. Of two rows whose right matching has odds r, n·Γ gives it the odds √r.
-// Where every row has many partners the two agree; where it has few, permutations must be sampled.
+// An entropic plan has the right row and column sums, but its entries are not link probabilities: it respects that
+// links exclude each other only on average. For two rows whose right matching has odds r, n·Γ gives the odds √r. With
+// many possible partners per row the two agree; with few, permutations must be sampled (docs/mathematics.md §13).
 //
-// The plan is exp(-C/ε) with rows and columns scaled, which multiplies all permutations alike, so it may stand for it.
-// A step draws a row i and a partner j for it from the plan's row, and proposes that i and the row k that holds j
-// exchange partners. With a = π(i) and j = π(k), the same exchange could have been proposed from k, so
+// The plan is exp(-C/ε) with rows and columns scaled, which multiplies all permutations by the same factor, so it can
+// be used in its place. A step draws a row i and a partner j from the plan's row, and proposes that i and the row k
+// that holds j exchange partners. With a = π(i) and j = π(k), the same exchange could have been proposed from k, so
 //   proposal ∝ Γ_ij + Γ_ka,   its reverse ∝ Γ_ia + Γ_kj,   accepted if u·Γ_ia Γ_kj (Γ_ij + Γ_ka) < Γ_ij Γ_ka (Γ_ia +
 //   Γ_kj),
 // Γ standing for the plan with rows scaled to sum to one.

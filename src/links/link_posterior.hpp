@@ -1,4 +1,4 @@
-// How probable single links are when links exclude each other.
+// Probabilities of single links, given that links exclude each other.
 #pragma once
 
 #include <vector>

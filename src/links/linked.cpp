@@ -40,7 +40,7 @@ Matrix jacobian_of(const Model& bound, const LinkedRows& rows, Index begin, Inde
   return jacobian;
 }
 
-/// Solves (A + λ diag A) s = b in the scale of the diagonal; directions A does not see get no step.
+/// Solves (A + λ diag A) s = b in the scale of the diagonal; null directions of A get no step.
 Vector damped_step(const NormalEquations& equations, double damping) {
   const Vector scale = equations.matrix.diagonal().cwiseSqrt().unaryExpr([](double s) { return s > 0 ? 1 / s : 0.0; });
   Matrix scaled = scale.asDiagonal() * equations.matrix * scale.asDiagonal();

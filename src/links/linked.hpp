@@ -1,4 +1,4 @@
-// Rows that are (taken to be) linked: f(x_i, z_i; w) against y_i, and least squares on them.
+// Linked rows, or rows treated as linked: f(x_i, z_i; w) against y_i, and least squares on them.
 #pragma once
 
 #include <vector>
@@ -18,7 +18,7 @@ struct LinkedRows {
   [[nodiscard]] Index size() const { return y.rows(); }
 };
 
-/// Row responses[k] of D1 taken to belong to row features[k] of D2.
+/// Row responses[k] of D1 is linked to row features[k] of D2.
 struct Links {
   std::vector<Index> responses;
   std::vector<Index> features;
@@ -61,12 +61,12 @@ struct LeastSquares {
   Matrix matrix;       ///< Σ vJᵀJ at the solution.
 };
 
-/// The fewest linked rows, each of so many outputs, from which that many parameters can be solved.
+/// The fewest linked rows with that many outputs that determine that many parameters.
 [[nodiscard]] constexpr Index rows_that_determine(Index parameters, Index outputs) {
   return (parameters + outputs - 1) / outputs;
 }
 
-/// Levenberg-Marquardt from `start`; a model linear in w needs one step and a second that cleans up rounding.
+/// Levenberg-Marquardt from `start`; a model linear in w needs one step and a second to remove rounding.
 [[nodiscard]] LeastSquares least_squares(const Model& bound, const LinkedRows& rows, const VectorRef& start,
                                          const Vector& row_weights = {}, int max_steps = 50);
 

@@ -117,9 +117,9 @@ struct Matcher {
     std::vector<Index> partner;
   };
 
-  /// The longer side's rows that are left over have nobody for a partner, of whom there are as many as it takes.
+  /// Surplus rows of the longer side are paired with dummy partners, as many as needed.
   static Square with_nobody(const Matrix& plan, const std::vector<Index>& partner) {
-    constexpr double hardly = 1e-12;  // but possible, as the chain begins there
+    constexpr double hardly = 1e-12;  // but possible, because the chain starts there
     const Index n = plan.rows(), m = plan.cols(), size = std::max(n, m);
     Square made{Matrix::Zero(size, size), partner};
     made.plan.topLeftCorner(n, m) = plan;
@@ -144,7 +144,7 @@ struct Matcher {
     return Vector::NullaryExpr(Index(partner.size()), [&](Index k) { return partner[std::size_t(k)] < 0 ? 0.0 : 1.0; });
   }
 
-  /// Of the plan, whose sums are as exact as the solver made them.
+  /// From the plan, whose sums have the accuracy of the solver.
   [[nodiscard]] bool equal_masses(const std::vector<Index>& rows, const std::vector<Index>& columns) const {
     const double first = row_mass(rows.front());
     const auto same = [&](double mass) { return std::abs(mass - first) <= 1e-6 * first; };
@@ -202,8 +202,8 @@ bool may_match(const Problem& problem, const std::vector<Index>& responses, cons
 
 }  // namespace
 
-// The plan does not know of the order. Links in it that are right more probably than not are kept; the other rows are
-// linked among themselves, as far as their own links in order are wrong.
+// The plan ignores the order. Links in the given order that are more likely right than wrong are kept; the other rows
+// are linked among themselves, as far as their own links in order are wrong.
 Matching match_beside_order(const Problem& problem, const Model& bound, const VectorRef& w,
                             const EvaluatorOptions& plan, const Vector& link_probabilities) {
   Matching matching;
@@ -225,7 +225,7 @@ Matching match_beside_order(const Problem& problem, const Model& bound, const Ve
     matching.unmatched_responses = responses;
     matching.unmatched_features = features;
   } else {
-    // What a row belongs to may be among the rows that were kept.
+    // A row's true partner may be among the rows that were kept.
     const Vector feature_wrong = Vector::Ones(problem.features()) - feature_right;
     const double here = feature_wrong(features).sum() / feature_wrong.sum();
     const Problem rest = some_rows(problem, responses, features);

@@ -10,12 +10,12 @@ namespace {
 // and the order of summation is the same on every machine and for any number of threads.
 constexpr Index chunk_rows = 4096;
 
-// Below this many rows threads cost more than they bring.
+// Below this many rows threads cost more than they gain.
 constexpr Index worth_threads = 20000;
 
 Index chunks_in(Index rows) { return (rows + chunk_rows - 1) / chunk_rows; }
 
-/// body(chunk, its first row, its number of rows) for all chunks, on all threads when that pays.
+/// Calls body(chunk, its first row, its number of rows) for all chunks, on all threads when that pays.
 template <class Body>
 void for_each_chunk(Index rows, const Body& body) {
 #pragma omp parallel for schedule(static) if (rows > worth_threads)

@@ -7,12 +7,13 @@
 namespace unshuffle {
 namespace {
 
-// The library's entropic values are against μ⊗ν; the paper's H(Γ) = ΣΓ(log Γ - 1) is against counting, which adds this.
+// The library's entropic values are relative to μ⊗ν; the paper's H(Γ) = ΣΓ(log Γ - 1) is relative to counting measure,
+// which adds this (docs/mathematics.md §2.1).
 double paper_constant(const BlockRows& responses, const BlockRows& features, double epsilon) {
   return epsilon * (responses.self_entropy() + features.self_entropy());
 }
 
-/// What is measured on the points exceeds what is estimated on the nodes, seldom by more than three times.
+/// The error measured on the points exceeds the estimate on the nodes, rarely by more than a factor of three.
 constexpr double estimate_margin = 0.1;
 
 transport::MarginalPolicies policies_of(const EvaluatorOptions& options, const BlockRows& responses,
@@ -20,7 +21,7 @@ transport::MarginalPolicies policies_of(const EvaluatorOptions& options, const B
   return transport::of_sizes(options.response_side, options.feature_side, responses.size(), features.size());
 }
 
-/// A response that has a partner is one less of those that have none.
+/// The law of responses without a partner, as a cost of having one.
 transport::RowCost row_cost(const EvaluatorOptions& options, const transport::MarginalPolicies& policies) {
   if (!options.log_absence || !std::holds_alternative<transport::Sampled>(policies.rows)) return {};
   return [law = options.log_absence](double y) { return law(Vector::Constant(1, y)); };
@@ -105,9 +106,9 @@ void LineBlock::link(SoftLinks& links) {
   }
 }
 
-// The plan was found on few nodes and carried to the points by interpolation. Summing it over all points, with no
-// approximation but the potentials themselves, tells how well its marginals are met. A row that holds less than the
-// mean is measured by the mean: one that was given up may be off by more than the nothing it holds.
+// The plan was computed on a few nodes and interpolated to the points. Summing it over all points, with no
+// approximation but the potentials themselves, shows how well its marginals are met. For a row that holds less than the
+// mean, the error is relative to the mean: a row that was given up holds almost nothing.
 double LineBlock::measured_error(Side side, const Vector& ratio) const {
   constexpr Index most_samples = 32;
   const bool by_row = side == Side::response;

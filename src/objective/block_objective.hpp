@@ -1,4 +1,4 @@
-// The outer objective of one block of rows, on either path, in terms of what the model must pull back.
+// The outer objective of one block of rows, on either backend, and the derivatives that the model pulls back.
 #pragma once
 
 #include <memory>
@@ -64,12 +64,12 @@ class LineBlock {
   double epsilon_ = 0;
 };
 
-/// Anything else: C is formed in full, by a team each process's share of it. Prior weights ω of pairs (not with a team)
-/// are the measure against which the plan's entropy is taken,
+/// Anything else: C is formed in full, in a team each process's share of it. Prior weights ω of pairs (not with a team)
+/// are the reference measure of the plan's entropy (docs/mathematics.md §1.4),
 ///   min <C,Γ> + ε KL(Γ | ω∘μ⊗ν)  =  min <C - ε log ω, Γ> + ε KL(Γ | μ⊗ν),
-/// so to the solver they are a part of the cost. The objectives keep them where the entropy is: the entropic value, a
-/// likelihood over links, has both, and the transport cost <C,Γ>, how well w explains the links chosen, neither. With
-/// the prior in it, w would be rewarded for following the prior instead of the data.
+/// so to the solver they are part of the cost. In the objectives they go with the entropy: the entropic value, a
+/// likelihood over links, includes both; the transport cost <C,Γ>, which measures how well w explains the chosen links,
+/// neither. Otherwise w would be rewarded for following the prior instead of the data.
 class DenseBlock {
  public:
   DenseBlock(BlockRows responses, BlockRows features, const EvaluatorOptions& options, Team* team);

@@ -25,14 +25,14 @@ BlockRows rows_of(const std::vector<Index>& rows, const Vector& weights) {
     block.rows = rows;
     return block;
   }
-  for (Index row : rows)  // rows of zero weight take no part
+  for (Index row : rows)  // rows of zero weight are excluded
     if (weights[row] > 0) block.rows.push_back(row);
   block.weights = weights(block.rows);
   block.weights /= block.weights.sum();
   return block;
 }
 
-/// The block's entries; a vector that is one block as a whole is given away.
+/// The block's entries; a vector that is a single block is moved.
 Vector taken_from(Vector& all, const BlockRows& block) {
   if (block.size() == all.size()) return std::move(all);
   return all(block.rows);
@@ -53,7 +53,7 @@ void add_rows(const BlockRows& block, const Matrix& values, Matrix& table) {
 }
 
 void refuse_shared(const Team* team) {
-  if (team != nullptr) throw InvalidInput("a plan that several processes share cannot be asked for single entries");
+  if (team != nullptr) throw InvalidInput("single entries of a plan shared by several processes are not available");
 }
 
 }  // namespace
@@ -83,10 +83,10 @@ struct Evaluator::State {
 
   void split_into_blocks();
   void share_out(const std::vector<BlockSize>& sizes);
-  /// work(b) for all blocks that this process has a part in.
+  /// Calls work(b) for all blocks that this process takes part in.
   template <class Work>
   void for_blocks(const Work& work) const;
-  // What is found of a process's own blocks goes to all, who sum it in the order of the blocks: to the bits of one.
+  // The results of each process's own blocks go to all processes, which sum them in block order, as one process would.
   void exchange(std::vector<BlockValue>& values) const;
   void exchange(std::vector<Matrix>& derivatives) const;
   void lay_out_prior();
@@ -132,7 +132,7 @@ void Evaluator::State::split_into_blocks() {
     if (responses.size() == 0 || features.size() == 0) continue;
     enter(responses, static_cast<Index>(blocks()), block_of_response, place_of_response);
     enter(features, static_cast<Index>(blocks()), block_of_feature, place_of_feature);
-    // Where responses are left out, features are what there are links of.
+    // When responses may have no partner, the number of links is that of the features.
     const bool left_out = std::holds_alternative<transport::Sampled>(options.response_side);
     const double linked = double(features.size()) / double(responses.size());
     shares.push_back(block.share * (left_out ? std::min(1.0, linked) : 1.0));

@@ -1,4 +1,4 @@
-// Which process solves which block.
+// The assignment of blocks to processes.
 #pragma once
 
 #include <vector>
@@ -12,12 +12,11 @@ struct BlockSize {
   Index features;
 };
 
-/// Stands for all processes, who share the rows of a block.
+/// Means all processes, which share the rows of a block.
 constexpr int everyone = -1;
 
-/// For every block the process that solves it. A block that is more than a process's part of all work is everyone's,
-/// where blocks can be divided and this one has a row for each; of the others, large ones first, each goes to the
-/// process that has least to do.
+/// For every block the process that solves it. A block larger than one process's share of all work is shared by all, if
+/// blocks can be divided and it has a row for each; the others, largest first, go to the process with the least work.
 [[nodiscard]] std::vector<int> owners_of(const std::vector<BlockSize>& blocks, int processes, bool divisible);
 
 }  // namespace unshuffle

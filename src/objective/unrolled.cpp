@@ -19,7 +19,7 @@ namespace unshuffle {
 
 namespace {
 
-// Below this many entries waking threads costs more than the exponentials.
+// Below this many entries starting threads costs more than the exponentials.
 constexpr Index worth_a_thread = 1 << 15;
 
 /// ε LSE_i((potential_i - C_ij)/ε) of every column j.

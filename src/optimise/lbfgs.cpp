@@ -51,8 +51,8 @@ double cubic_between(const LinePoint& a, const LinePoint& b) {
 }
 
 // Strong Wolfe conditions: value ≤ value₀ + c₁·length·slope₀ and |slope| ≤ c₂|slope₀|. Near the minimum the first one
-// drowns in the rounding of the value, so a point also passes when its value is within that rounding of value₀ and its
-// slope lies in the interval that the first condition means for a parabola (Hager & Zhang 2005).
+// is lost in the rounding of the value, so a point also passes if its value is within that rounding of value₀ and its
+// slope lies in the interval that the first condition implies for a parabola (Hager & Zhang 2005).
 class LineSearch {
  public:
   LineSearch(const SmoothFunction& f, const Vector& origin, const Vector& along, LinePoint start, double trusted)
@@ -168,7 +168,7 @@ Minimum lbfgs_in_space(const SmoothFunction& f, const Vector& start, const StopR
     }
     if (found.length == 0) {
       minimum.converged = -begin.slope * first <= 1e3 * trusted;
-      minimum.message = "the line search finds nothing lower";
+      minimum.message = "the line search found nothing lower";
       return minimum;
     }
     Pair pair{found.length * along, found.sample.gradient - here.gradient, 0};

@@ -24,8 +24,8 @@ using Watch = std::function<bool(int iteration, const Sample& here, double gradi
 struct StopRule {
   int max_iterations = 200;
   double gradient_tolerance = 1e-6;  ///< On ‖∇‖ (its part along the ball's surface where the ball stops the descent).
-  double noise = 1e-10;              ///< Values are trusted to this, relative; smaller gains are no gains.
-  double noise_floor = 0;            ///< The same, absolute; the larger one counts.
+  double noise = 1e-10;              ///< Relative accuracy of values; smaller gains do not count.
+  double noise_floor = 0;            ///< The same, absolute; the larger one applies.
   double radius = std::numeric_limits<double>::infinity();  ///< Stay within ‖u‖ ≤ radius.
 };
 
@@ -35,12 +35,12 @@ struct Minimum {
   double gradient_norm = 0;
   int iterations = 0;
   bool converged = false;
-  bool on_boundary = false;  ///< The ball, not the gradient, ended the descent in some direction.
-  bool stopped = false;      ///< The watch said so.
+  bool on_boundary = false;  ///< The ball stopped the descent in some direction.
+  bool stopped = false;      ///< On request of the watch.
   std::string message;
 };
 
-/// u ← u + v, v ← momentum·v - rate·∇: the paper's. Iterates are projected on the ball.
+/// u ← u + v, v ← momentum·v - rate·∇, as in the paper. Iterates are projected on the ball.
 [[nodiscard]] Minimum momentum_descent(const SmoothFunction& f, const Vector& start, const StopRule& stop,
                                        const StepOptions& step, const Watch& watch);
 
@@ -55,8 +55,7 @@ struct Minimum {
 [[nodiscard]] Minimum trust_region(const SmoothFunction& f, const Vector& start, const StopRule& stop,
                                    const Watch& watch);
 
-/// Size of the gradient that a descent could still follow: on the ball's surface only the tangential part counts when
-/// the descent points outward.
+/// Size of the usable gradient: on the ball's surface only the tangential part counts when the descent points outward.
 [[nodiscard]] double free_gradient_norm(const Vector& at, const Vector& gradient, double radius);
 
 /// minimises c·v + ½ Σ λ_k v_k² over ‖v‖ ≤ radius, in the eigenvectors' coordinates, λ ascending.

@@ -102,7 +102,7 @@ Minimum trust_region(const SmoothFunction& f, const Vector& start, const StopRul
     if (minimum.stopped || minimum.iterations >= stop.max_iterations || !here.hessian.allFinite()) break;
 
     const LocalModel model(here, minimum.at);
-    // A point of zero gradient is a minimum only where the function curves upward, so saddles are left.
+    // A point of zero gradient is a minimum only where the function is convex, so the search moves on from saddles.
     const Vector step = model.step(reach, stop.radius);
     const double expected = -model.change(step);
     minimum.converged = minimum.gradient_norm <= stop.gradient_tolerance &&

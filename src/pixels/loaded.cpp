@@ -1,4 +1,4 @@
-// What the optional components offer, loaded when first asked for.
+// Functions of the optional components, loaded on first use.
 #include "unshuffle/core/component.hpp"
 #include "unshuffle/pixels/picture_files.hpp"
 #include "unshuffle/pixels/siamese.hpp"

@@ -13,7 +13,7 @@ std::array<double, 3> Picture::mean() const {
   return sum;
 }
 
-// Pixel i covers [i, i+1) and its colour is that of its middle, so crop pixel u looks at
+// Pixel i covers [i, i+1) and its colour is that of its centre, so crop pixel u samples
 // x = centre + ((u + ½)/side - ½)·extent - ½ on the grid of middles.
 Crop crop(const Picture& picture, const tracking::Box& box, double extent, int side) {
   const std::array<double, 3> outside = picture.mean();
@@ -21,7 +21,7 @@ Crop crop(const Picture& picture, const tracking::Box& box, double extent, int s
     const bool inside = x >= 0 && y >= 0 && x < picture.width && y < picture.height;
     return inside ? double(picture.values[(std::size_t(y) * picture.width + x) * 3 + channel]) : outside[channel];
   };
-  // Far outside there is nothing but the mean; the bound keeps the integers below small.
+  // Far outside there is only the mean; the bound keeps the integers below small.
   const auto place = [&](double center, int at, int length) {
     return std::clamp(center + ((at + 0.5) / side - 0.5) * extent - 0.5, -2.0, length + 1.0);
   };

@@ -49,7 +49,7 @@ void require_finite(const std::vector<Box>& boxes, int frame) {
 
 }  // namespace
 
-// A track's target never changes, so its crop is kept for as long as it is looked for in every frame.
+// A track's target never changes, so its crop is cached while it is searched for in every frame.
 std::vector<Sight> SiameseEyes::sights(int frame, const std::vector<tracking::Sighting>& sightings) {
   std::vector<Target> targets;
   for (const tracking::Sighting& sighting : sightings) {
@@ -110,7 +110,7 @@ int learned_frames(const tracking::Detections& video, const SiameseTrainOptions&
   return std::max(2, used - int(std::lround(options.hold_back * used)));
 }
 
-/// Eyes that learn from the frames they look at up to one of them, and then are judged.
+/// An appearance model that learns from the frames up to a given one and is evaluated on the rest.
 class LearningEyes : public SiameseEyes {
  public:
   LearningEyes(SiameseNetwork& network, Film& film, const tracking::Detections& video,

@@ -1,4 +1,4 @@
-// Text that is to stand in an HTML page, between tags or in a quoted attribute.
+// Text for an HTML page, between tags or in a quoted attribute.
 #pragma once
 
 #include <string>

@@ -152,7 +152,7 @@ Json body_of(const Result& fit, const FitContext& context) {
   return out;
 }
 
-/// What fits of earlier versions tell of their options, beside everything else; still told for those who read it.
+/// Options as fits of earlier versions stored them; still written for programs that read them.
 constexpr std::array older_options{"tolerance", "accuracy", "unmatched", "rho1", "rho2"};
 
 Json options_of(const Estimator& estimator) {
@@ -189,13 +189,13 @@ Json parse(const std::string& text, const std::string& source) {
     if (!parsed.is_object()) throw BadData(fmt::format("{}: a JSON object was expected", source));
     return parsed;
   } catch (const nlohmann::json::parse_error& error) {
-    throw BadData(fmt::format("{}: not JSON: byte {} cannot be understood", source, error.byte));
+    throw BadData(fmt::format("{}: not valid JSON at byte {}", source, error.byte));
   } catch (const nlohmann::json::out_of_range&) {
     throw BadData(fmt::format("{}: holds a number beyond the largest double", source));
   }
 }
 
-/// A key that must be there, as T; BadData naming it otherwise.
+/// A required key as T; BadData naming it otherwise.
 template <class T>
 T get(const Json& object, const char* key, const std::string& source) {
   const auto found = object.find(key);
@@ -281,7 +281,7 @@ OptionValue option_from(const Json& value, const std::string& name) {
       fmt::format("the option \"{}\" holds {}, which is not of the kind expected", name, value.dump().substr(0, 40)));
 }
 
-/// With the options of the file, as far as it reads them. Files of earlier versions have a few of them by themselves.
+/// With the options of the file, as far as it reads them. Files of earlier versions store a few of them separately.
 Estimator estimator_of(const Json& object, const char* key, const std::string& source) {
   const auto word = get<std::string>(object, key, source);
   std::optional<Estimator> estimator = estimator_named(word);
@@ -298,7 +298,7 @@ Estimator estimator_of(const Json& object, const char* key, const std::string& s
     if (found == options.end() || found->is_null()) continue;
     try {
       const OptionValue value = option_from(*found, name);
-      // A default may stand for what is not given, and can then not be given.
+      // A default may mark a value that is not given and cannot be set.
       if (text_of(value) != text_of(standard)) set_option(*estimator, name, value);
     } catch (const Error& error) {
       throw BadData(fmt::format("{}: {}", source, in_terms_of(Dialect::cpp, error.what())));

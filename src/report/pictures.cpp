@@ -33,7 +33,7 @@ std::vector<Index> sorted_order(const Vector& values) {
   return order;
 }
 
-/// What the rows of either side are sorted by: the first response less what x explains, and what z predicts.
+/// Sort keys of both sides: the first response minus the part explained by x, and the prediction from z.
 std::pair<Vector, Vector> positions(const ReportInput& input) {
   const Problem& problem = input.problem;
   const Vector& w = input.result.parameters;
@@ -49,7 +49,7 @@ std::pair<Vector, Vector> positions(const ReportInput& input) {
   return {responses, input.bound.predict(x.topRows(std::min<Index>(1, x.rows())), z, w).col(0)};
 }
 
-/// Lengths that make the parameters comparable: each moves the predictions by about the same.
+/// Scales that make the parameters comparable: each changes the predictions by about the same amount.
 Vector natural_scale(const ReportInput& input) {
   const Vector& w = input.result.parameters;
   Vector scale = w.cwiseAbs().cwiseMax(1e-3 * std::max(1e-300, w.lpNorm<Eigen::Infinity>()));
@@ -151,7 +151,7 @@ Landscape landscape(const ReportInput& input) {
   const Vector& w = input.result.parameters;
   const Vector scale = natural_scale(input);
   const Vector direction = weakest_direction(evaluator, w, scale);
-  // A dense plan is dear; fewer points then still show whether there is a second valley.
+  // A dense plan is expensive; fewer points still show whether there is a second valley.
   const bool dear =
       evaluator.backend() == Backend::dense && double(problem.responses()) * double(problem.features()) > 3e5;
   const Index half = dear ? 6 : 30;

@@ -1,4 +1,4 @@
-// The numbers behind the pictures of a report, small enough to be put into a page whatever the size of the tables.
+// The numbers behind the pictures of a report, small enough to embed in a page for tables of any size.
 #pragma once
 
 #include <optional>
@@ -18,9 +18,9 @@ struct Distribution {
 [[nodiscard]] std::vector<Distribution> distributions(const ReportInput& input);
 
 /// Rows of the plan, sorted so that a good correspondence is a diagonal. A row holds the shares of its weight that go
-/// to stretches of the sorted features; few rows stand for many.
+/// to stretches of the sorted features; a few rows represent many.
 struct Correspondence {
-  std::vector<Index> rows;           ///< Response rows shown, from the smallest response (less what x explains) on.
+  std::vector<Index> rows;           ///< Response rows shown, by ascending response (minus the part explained by x).
   std::vector<double> row_mass;      ///< How much of each is matched.
   std::vector<double> feature_from;  ///< Smallest prediction in each stretch of features.
   std::vector<double> feature_mass;  ///< Mean matched share in each stretch.

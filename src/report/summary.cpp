@@ -19,7 +19,7 @@ std::string number_or_dash(double value, int digits) {
   return std::isfinite(value) ? fmt::format("{:.{}g}", value, digits) : "-";
 }
 
-/// Coefficient, standard error and 95 % interval; of coefficients that are one solution of several, only themselves.
+/// Coefficient, standard error and 95 % interval; only the coefficient if it is one solution of several.
 std::string coefficient_table(const Result& fit) {
   std::size_t name_width = 12;
   for (const std::string& name : fit.names) name_width = std::max(name_width, name.size() + 2);
@@ -45,7 +45,7 @@ std::string coefficient_table(const Result& fit) {
   return out;
 }
 
-/// Several lines, the later ones below the first one's text.
+/// Several lines, indented to the first one's text.
 std::string fact_in_lines(std::string_view label, const std::string& text) {
   std::string out;
   std::istringstream lines(text);

@@ -17,7 +17,8 @@ Matrix centred(const MatrixRef& rows) { return rows.rowwise() - rows.colwise().m
 
 // With a_i = |u_i|², b_i = |v_i|² of centred rows,
 //   Σ_ik |u_i - u_k|² |v_i - v_k|² = 2n Σ a_i b_i + 2 Σa Σb + 4 |Uᵀ V|²,
-// the mixed terms vanish with the means. The rest of the cost does not depend on the matching.
+// the mixed terms vanish with the means. The rest of the cost does not depend on the matching (docs/mathematics.md
+// §11.5).
 double agreement(const Matrix& u, const Matrix& v) {
   const Vector a = u.rowwise().squaredNorm();
   const Vector b = v.rowwise().squaredNorm();
@@ -115,7 +116,7 @@ SoftAlignment entropic_alignment(const MatrixRef& u, const MatrixRef& v, double 
     const double movement = (next.plan() - made.plan).lpNorm<1>();
     made.converged = movement <= settled && options.tolerance <= settled;
     made.plan = next.plan();
-    // While the plan moves, its marginals need not be better than that: Newton's steps come at the end only.
+    // While the plan changes, its marginals need not be more accurate: Newton steps are left for the end.
     options.tolerance = std::clamp(0.1 * movement, exact, options.tolerance);
     solver.set_options(options);
   }

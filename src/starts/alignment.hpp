@@ -1,5 +1,5 @@
-// Gromov-Wasserstein alignment of two point sets that live in different spaces: pairs of points should be as far apart
-// on one side as their partners are on the other.
+// Gromov-Wasserstein alignment of two point sets in different spaces: pairs of points should be as far apart on one
+// side as their partners are on the other.
 #pragma once
 
 #include <string>
@@ -40,11 +40,11 @@ struct Alignment {
   std::string message;
 };
 
-/// One-to-one links out of the entropic alignment of the clouds' shapes, their sizes made equal; `epsilon` is relative
-/// to the largest linearised cost of the first plan.
+/// One-to-one links from the entropic alignment of the point clouds scaled to equal size; `epsilon` is relative to the
+/// largest linearised cost of the first plan.
 [[nodiscard]] Alignment aligned(const MatrixRef& u, const MatrixRef& v, double epsilon);
 
-/// Everything known of the responses, x and y side by side.
+/// The response side: x and y side by side.
 [[nodiscard]] Matrix response_columns(const Problem& problem);
 
 /// The gradient of the entropic objective's quadratic part at a plan of equal weights, n×m; squared distances between

@@ -1,4 +1,4 @@
-// How differently two sets of parameters predict.
+// The difference between the predictions of two sets of parameters.
 #pragma once
 
 #include "unshuffle/model/model.hpp"

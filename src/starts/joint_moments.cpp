@@ -5,15 +5,15 @@
 #include <algorithm>
 #include <cmath>
 
-// Moments survive the loss of links. With y = Bᵀz + c and little noise, the first two fix c, and B up to a rotation: in
-// coordinates in which either table has covariance one, y = M z with orthonormal rows M. What tells rotations apart is
-// in the third and fourth moments, tensors S and T,
+// Moments survive the loss of links. With y = Bᵀz + c and little noise, the first two determine c, and B up to a
+// rotation: in coordinates in which each table has covariance one, y = M z with orthonormal rows M. The rotation is
+// determined by the third and fourth moments, tensors S and T (docs/mathematics.md §11.3),
 //   S^y_abc = Σ M_ai M_bj M_ck S^z_ijk,    T^y_abcd likewise.
 // M minimises |S^y - S(M)|²/3! + |T^y - T(M)|²/4!: the weights are the variances that these moments have in Gaussian
-// samples, those of the coefficients of an Edgeworth series. A few rows far out would be all of such moments, so where
-// M is square, and keeps lengths, rows are drawn in to a greatest length. There are several minima, and rows without
-// partners move the true one a little, so descents begin at many rotations and the best distinct ends are starts of the
-// fit, which decides.
+// samples, those of the coefficients of an Edgeworth series. A few outlying rows would dominate such moments, so if M
+// is square, and preserves lengths, rows are shortened to a maximum length. There are several minima, and rows without
+// partners shift the true one slightly, so descents begin at many rotations and the best distinct ends are starts of
+// the fit, which decides.
 namespace unshuffle {
 
 namespace {

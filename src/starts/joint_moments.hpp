@@ -14,9 +14,9 @@ struct AffineMap {
   double misfit = 0;  ///< Squared distance of the third and fourth moments, in units of their spread.
 };
 
-/// Distinct maps of the rows of z onto those of y that agree in mean and covariance and come near in third and fourth
-/// moments, best first, at most `limit` of them. Empty for one response, for more features than such moments can be had
-/// of, and for few rows.
+/// Distinct maps of the rows of z onto those of y that agree in mean and covariance and nearly in third and fourth
+/// moments, best first, at most `limit` of them. Empty for one response, for too many features for such moments, and
+/// for few rows.
 [[nodiscard]] std::vector<AffineMap> maps_of_joint_moments(const Matrix& y, const Matrix& z, std::size_t limit,
                                                            RandomStream random);
 

@@ -127,8 +127,8 @@ double binomial(int n, int k) {
 // The central moments of t = y - x·u must be those of s + noise with s = z·w:
 //   E t^k = Σ_j C(k, 2j) E s^{k-2j} σ^{2j} (2j-1)!!,     k = 2 .. order.
 // Both sides are polynomials in (u, w), whose coefficients are sample moments; the unknowns are (u, w, σ). An equation
-// k = 1 is added when there is no intercept to take it up. Misfits are whitened with the covariance that sample moments
-// of y have, so that their squares add up to about a χ².
+// k = 1 is added when there is no intercept to absorb it. Misfits are whitened with the covariance of sample moments of
+// y, so that the sum of their squares is approximately χ² (docs/mathematics.md §11.2).
 class MomentEquations {
  public:
   MomentEquations(const Problem& problem, const AdditiveModel& model) {
@@ -160,7 +160,7 @@ class MomentEquations {
     whiten(joint.col(0), double(problem.features()));
   }
 
-  /// Scale of y must be known, columns must vary and moments reach beyond the Gaussian ones.
+  /// y must vary, columns must vary and the moments must go beyond the Gaussian ones.
   [[nodiscard]] bool usable() const {
     return order_ >= lowest_useful_order && y_scale_ > 0 && feature_.centred.cols() > 0;
   }

@@ -37,11 +37,11 @@ class MomentPolynomials {
 struct MomentStart {
   Vector parameters;
   double noise_variance = 0;
-  double misfit = 0;  ///< About χ² with one degree of freedom per moment at the truth.
+  double misfit = 0;  ///< Approximately χ² with one degree of freedom per moment at the truth.
 };
 
 /// Distinct solutions of the moment equations, best first, from `tries` random points. Empty for models that are not
-/// linear in w, several outputs, or more columns than moments of useful order can be had for.
+/// linear in w, several outputs, or too many columns for moments of useful order.
 [[nodiscard]] std::vector<MomentStart> moment_starts(const Problem& problem, const Model& bound, int tries,
                                                      std::uint64_t seed);
 

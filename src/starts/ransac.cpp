@@ -15,7 +15,7 @@ namespace unshuffle {
 namespace {
 
 // Squared thresholds are spread²·2^-e and spread²·1.5·2^-e, e = 0 .. 63: the exponent and the first bit of the mantissa
-// of |r|²/spread² say at once between which two of them a residual falls, without a logarithm.
+// of |r|²/spread² determine between which two of them a residual falls, without a logarithm.
 constexpr int levels = 128;
 
 double squared_threshold(int level) { return std::ldexp(level % 2 == 0 ? 1.0 : 0.75, -(level / 2)); }
@@ -51,14 +51,14 @@ double divergence(double share, double chance) {
   return inside + outside;
 }
 
-/// Rows linked in the order given beside the same rows linked at random.
+/// Rows linked in the given order, and the same rows linked at random.
 struct Scene {
   const Model& model;
   LinkedRows rows;
   LinkedRows background;
   double spread;     ///< Of y.
   double spent;      ///< Rows needed to solve for w.
-  double uncounted;  ///< Exact agreements by chance that the background may not show: one when responses repeat.
+  double uncounted;  ///< Exact agreements by chance that the background may miss: one when responses repeat.
 
   struct Verdict {
     double score = -std::numeric_limits<double>::infinity();
@@ -154,9 +154,9 @@ double samples_needed(double inlier_share, Index sample, double certainty) {
 // Rows linked rightly have residuals N(0, σ²), a share q of all; y_i of a row linked wrongly is any other row's, so its
 // density d_i does not depend on z_i. EM on (w, σ, q): every row counts with its probability of being linked rightly,
 //   π_i = q φ(r_i; σ) / (q φ(r_i; σ) + (1-q) d_i),
-// so no hard threshold cuts the residuals and the refit wastes none of what the good rows know. For one output and an
-// additive model d_i is the density of t = y - g(x) at t_i, which makes this the likelihood of the mixture (Slawski et
-// al. 2021) and w consistent; otherwise it is the background's density near zero, the same for all rows.
+// so no hard threshold cuts the residuals and the refit uses all the information in the good rows. For one output and
+// an additive model d_i is the density of t = y - g(x) at t_i, which makes this the likelihood of the mixture (Slawski
+// et al. 2021) and w consistent; otherwise it is the background's density near zero, the same for all rows.
 struct Mixture {
   Vector parameters;
   double right;
@@ -181,7 +181,7 @@ Vector density_at(const Vector& t) {
   const double sd = std::sqrt((t.array() - t.mean()).square().mean());
   const double quartiles = (rank(0.75) - rank(0.25)) / 1.34;
   const double width = 0.9 * (quartiles > 0 ? std::min(sd, quartiles) : sd) * std::pow(double(t.size()), -0.2);
-  // Far tails share the outermost bins: nothing there can be mistaken for a right link.
+  // The far tails share the outermost bins: no right link is there.
   const double low = std::max(t.minCoeff(), rank(0.5) - 8 * sd) - 3 * width;
   const double step = (std::min(t.maxCoeff(), rank(0.5) + 8 * sd) + 3 * width - low) / bins;
   const auto bin_of = [&](double value) { return Index(std::clamp((value - low) / step, 0.0, bins - 1.0)); };
@@ -231,12 +231,12 @@ void refine(Mixture& mixture, const Model& model, const LinkedRows& rows, double
     if (!(variance > 0)) return;
     const double before = mixture.noise_sd;
     mixture.noise_sd = std::sqrt(variance);
-    // A hundredth of a standard error is as good as settled.
+    // Converged at a hundredth of a standard error.
     if (step < 1e-4 * variance && std::abs(mixture.noise_sd - before) < 1e-3 * before) return;
   }
 }
 
-/// σ²(Σ JᵀJ)⁻¹, or nothing when the inliers leave a direction open.
+/// σ²(Σ JᵀJ)⁻¹, or empty when the inliers do not determine every direction.
 Matrix covariance_of(const Matrix& normal_matrix, double noise_sd) {
   const Vector scale = normal_matrix.diagonal().cwiseSqrt();
   if (!(scale.minCoeff() > 0) || !(noise_sd > 0)) return {};

@@ -5,14 +5,14 @@
 
 namespace unshuffle {
 
-/// A fixed point of hard matching, or what a few dozen cheap steps from `w` lead to.
+/// A fixed point of hard matching, or the result of a few dozen cheap steps from `w`.
 struct SortedAlternation {
   Vector parameters;
   Links links;
   double squares = 0;  ///< Of the residuals of the links.
 };
 
-/// Groups and known pairs are not looked at.
+/// Groups and known pairs are ignored.
 [[nodiscard]] SortedAlternation sorted_alternation(const Problem& problem, const Model& bound, const Vector& w);
 
 }  // namespace unshuffle

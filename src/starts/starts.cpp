@@ -55,8 +55,8 @@ ColumnSpread spread_of_column(const Eigen::Ref<const Vector>& column, Index rows
   return widest;
 }
 
-// Coefficients N(0, 1) in units of 1/(spread of their column), rescaled so that predictions vary like y; columns that
-// do not vary (the intercept) take up the difference of the means.
+// Coefficients N(0, 1) in units of 1/(spread of their column), rescaled so that predictions vary like y; constant
+// columns (the intercept) absorb the difference of the means.
 Start random_start(const Problem& problem, const Model& bound, RandomStream random) {
   const LinkedRows rows = paired_at_random(problem, bound, 2000);
   Vector w = Vector::NullaryExpr(bound.parameters(), [&] { return random.normal(); });
@@ -128,15 +128,15 @@ void add_group_means(const Problem& problem, const Model& bound, std::vector<Sta
   starts.push_back({"group means", solved.parameters, {}, 0});
 }
 
-// What the prior alone says of the partner of response i is a distribution over features, and y_i is on average f of
-// them all: regression on the features' means under it, as for groups, is consistent where the prior is right.
+// The prior alone gives each response a distribution over partners, and y_i is on average f over it: regression on the
+// features' means under the prior, as for groups, is consistent if the prior is right (docs/mathematics.md §11.4).
 void add_prior_means(const Problem& problem, const Model& bound, std::vector<Start>& starts) {
   if (!problem.has_prior() || !bound.linear_in_parameters()) return;
   const Vector nothing = Vector::Zero(bound.parameters());
   EvaluatorOptions options;
   options.tolerance = 1e-6;
   Evaluator evaluator(problem, bound, options);
-  constexpr double all_else = 1e6;  // costs are nothing beside so large an ε
+  constexpr double all_else = 1e6;  // costs are negligible at so large an ε
   evaluator.set_epsilon(all_else * std::max(evaluator.largest_cost(nothing), std::numeric_limits<double>::min()));
   (void)evaluator.links(nothing);
   LinkedRows means;
@@ -158,7 +158,7 @@ void add_prior_means(const Problem& problem, const Model& bound, std::vector<Sta
   starts.push_back({"prior means", least_squares(bound, means, nothing, matched).parameters, {}, 0});
 }
 
-/// Principal axes of a table's rows, widest first; a negative skewness is turned round.
+/// Principal axes of a table's rows, widest first, oriented to positive skewness.
 struct Spectrum {
   Eigen::RowVectorXd mean;
   Matrix axes;    // one per column
@@ -184,9 +184,9 @@ Spectrum spectrum_of(const Matrix& rows) {
   return found;
 }
 
-// With several responses and all links lost, second moments are there still. The map that lays the principal axes of z
-// on those of y is the true one where that is a rotation and a shift, but for the direction of each axis, and a start
-// elsewhere. Both directions are tried, those first that agree with the skewness, which both tables were turned to.
+// With several responses and all links lost, second moments survive. The map of the principal axes of z onto those of y
+// is the true one, up to the direction of each axis, if the true one is a rotation and a shift, and a start otherwise.
+// Both directions are tried, starting with those that agree with the skewness, to which both tables were oriented.
 void add_spectra(const Problem& problem, const Model& bound, std::vector<Start>& starts) {
   constexpr Index most_axes = 3;
   if (problem.outputs() < 2 || problem.x.cols() > 0 || !bound.linear_in_parameters()) return;
@@ -220,7 +220,7 @@ void add_spectra(const Problem& problem, const Model& bound, std::vector<Start>&
   }
 }
 
-// Third and fourth moments know which rotation it is, without any order of the axes; see joint_moments.cpp.
+// Third and fourth moments determine the rotation, without any order of the axes; see joint_moments.cpp.
 void add_joint_moments(const Problem& problem, const Model& bound, std::uint64_t seed, std::vector<Start>& starts) {
   constexpr std::size_t most = 4;
   if (problem.x.cols() > 0 || !bound.linear_in_parameters()) return;
@@ -233,8 +233,8 @@ void add_joint_moments(const Problem& problem, const Model& bound, std::uint64_t
   }
 }
 
-// A response by itself is on a line, where matching is sorting. Its best links on a sample of rows, out of a few
-// alternations, are links for the other responses too.
+// A single response lies on a line, where matching is sorting. Its best links on a sample of rows, from a few
+// alternations, serve the other responses too.
 void add_single_responses(const Problem& problem, const Model& bound, std::uint64_t seed, std::vector<Start>& starts) {
   constexpr Index sample_rows = 1000;
   constexpr std::uint64_t tries = 8;
@@ -261,8 +261,8 @@ void add_single_responses(const Problem& problem, const Model& bound, std::uint6
   }
 }
 
-// Rows that are far apart in the features tend to be so in the responses: the pairing of a sample that distorts
-// distances least links rows without any model.
+// Rows far apart in the features tend to be far apart in the responses: the pairing of a sample that distorts distances
+// least links rows without any model.
 void add_alignment(const Problem& problem, const Model& bound, std::uint64_t seed, std::vector<Start>& starts) {
   constexpr Index sample_rows = 500;
   if (problem.outputs() < 2 || !bound.linear_in_parameters()) return;

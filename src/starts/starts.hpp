@@ -12,11 +12,11 @@ namespace unshuffle {
 struct Start {
   std::string kind;
   Vector parameters;
-  Matrix covariance;    ///< Uncertainty of `parameters` where the start knows it, else empty.
-  double noise_sd = 0;  ///< Of linked rows where the start knows it, else 0.
+  Matrix covariance;    ///< Uncertainty of `parameters` if known, else empty.
+  double noise_sd = 0;  ///< Of linked rows if known, else 0.
 };
 
-/// The starts that the options ask for, most trusted first. `problem` is completed(), `bound` is bound to it.
+/// The starts that the options request, most trusted first. `problem` is completed(), `bound` is bound to it.
 [[nodiscard]] std::vector<Start> make_starts(const Problem& problem, const Model& bound, const StartOptions& options,
                                              std::uint64_t seed);
 

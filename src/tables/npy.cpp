@@ -49,9 +49,9 @@ class HeaderReader {
       }
     }
     skip_space();
-    if (!rest_.empty()) refuse("something follows the header's dictionary");
+    if (!rest_.empty()) refuse("unexpected text after the header's dictionary");
     if (!header.type || !header.column_by_column || !header.shape)
-      refuse("the header must say descr, fortran_order and shape");
+      refuse("the header must contain descr, fortran_order and shape");
     return header;
   }
 
@@ -75,14 +75,14 @@ class HeaderReader {
     const char quote = take('"') ? '"' : '\'';
     if (quote == '\'') expect('\'');
     const std::size_t end = rest_.find(quote);
-    if (end == std::string_view::npos) refuse("the header has an open quote");
+    if (end == std::string_view::npos) refuse("unterminated quote in the header");
     std::string text(rest_.substr(0, end));
     rest_.remove_prefix(end + 1);
     return text;
   }
   std::string type() {
     skip_space();
-    if (rest_.starts_with('[')) refuse("arrays with named fields are not read; save one array per table");
+    if (rest_.starts_with('[')) refuse("arrays with named fields are not supported; save one array per table");
     return quoted();
   }
   bool truth() {
@@ -157,7 +157,7 @@ Element element_of(const std::string& type, const std::string& source) {
     if (!ordered || type.substr(1) != name) continue;
     return {kind.first, kind.second, big != (std::endian::native == std::endian::big)};
   }
-  throw BadData(fmt::format("{}: holds elements of type \"{}\"; float64, float32, integers or truth values are read",
+  throw BadData(fmt::format("{}: holds elements of type \"{}\"; float64, float32, integers and booleans are supported",
                             source, type));
 }
 
@@ -171,10 +171,10 @@ std::uint64_t little_endian(std::string_view bytes) {
 std::pair<std::string_view, std::size_t> header_text(std::string_view bytes, const std::string& source) {
   constexpr std::string_view magic = "\x93NUMPY";
   if (!bytes.starts_with(magic) || bytes.size() < magic.size() + 2)
-    throw BadData(fmt::format("{}: does not begin as a .npy file does", source));
+    throw BadData(fmt::format("{}: this is not a .npy file", source));
   const int version = std::uint8_t(bytes[magic.size()]);
   if (version < 1 || version > 3)
-    throw BadData(fmt::format("{}: is of .npy format {}; 1 to 3 are read", source, version));
+    throw BadData(fmt::format("{}: has .npy format version {}; 1 to 3 are supported", source, version));
   const std::size_t length_bytes = version == 1 ? 2 : 4, begin = magic.size() + 2 + length_bytes;
   const std::uint64_t length =
       bytes.size() < begin ? bytes.size() : little_endian(bytes.substr(magic.size() + 2, length_bytes));
@@ -192,7 +192,7 @@ void require_size(const std::vector<std::uint64_t>& shape, std::size_t element, 
   if (rows == 0 || columns == 0) throw BadData(fmt::format("{}: holds no numbers", source));
   const std::uint64_t held = bytes / element;
   if (bytes % element != 0 || columns > held || held % columns != 0 || held / columns != rows) {
-    throw BadData(fmt::format("{}: says {} x {} numbers of {} bytes, but {} bytes follow", source, rows, columns,
+    throw BadData(fmt::format("{}: declares {} x {} numbers of {} bytes, but {} bytes follow", source, rows, columns,
                               element, bytes));
   }
 }

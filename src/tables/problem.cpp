@@ -161,7 +161,7 @@ void require_varying(const Matrix& values, const std::vector<std::string>& names
   }
 }
 
-/// A column that hardly varies beside its mean cannot be told from the intercept once both are squared.
+/// A column whose variation is tiny relative to its mean cannot be distinguished from the intercept once squared.
 void require_near_zero(const Matrix& values, const std::vector<std::string>& names, std::string_view prefix) {
   constexpr double far = 1e6;
   const Vector spreads = column_spreads(values);
@@ -308,10 +308,10 @@ LeftOver rows_left_over(const Problem& problem) {
   return {problem.responses() - linked, problem.features() - linked};
 }
 
-// Of a response with label v, the true partner has the same label with probability a, and is then any of the features
-// that have it; of a pair that is none, the feature has it with probability q, the share of features that do. The odds
-// that the labels speak for the pair are a/q where they agree and (1-a)/(1-q) where they do not, so a rare label says
-// more than a common one (Fellegi & Sunter 1969).
+// The true partner of a response with label v has the same label with probability a, and is then any of the features
+// that have it; a feature that is not the partner has it with probability q, the share of features with label v. Equal
+// labels multiply the odds of the pair by a/q, different ones by (1-a)/(1-q), so a rare label is stronger evidence than
+// a common one (Fellegi & Sunter 1969; docs/mathematics.md §1.4).
 Matrix log_weights_of_keys(const Problem& problem, const std::vector<Index>& response_rows,
                            const std::vector<Index>& feature_rows) {
   Matrix sum = Matrix::Zero(static_cast<Index>(response_rows.size()), static_cast<Index>(feature_rows.size()));
@@ -326,7 +326,7 @@ Matrix log_weights_of_keys(const Problem& problem, const std::vector<Index>& res
     for (Index i = 0; i < sum.rows(); ++i) {
       const Index label = key.response_labels[static_cast<std::size_t>(response_rows[static_cast<std::size_t>(i)])];
       const auto found = count.find(label);
-      // A label that no feature has, or that all have, says the same of every pair.
+      // A label that no feature has, or that all have, does not distinguish pairs.
       if (label < 0 || found == count.end() || found->second == labelled) continue;
       const double share = found->second / labelled;
       const double agree = std::log(key.agreement / share);

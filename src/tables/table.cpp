@@ -30,7 +30,7 @@ std::optional<double> to_number(std::string_view cell) {
   double value = 0;
   const auto [end, failure] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
   if (cell.empty() || end != cell.data() + cell.size()) return std::nullopt;
-  // from_chars says "out of range" for 1e400 and 1e-400 alike; strtod tells infinity from zero.
+  // from_chars reports "out of range" for both 1e400 and 1e-400; strtod distinguishes infinity from zero.
   if (failure == std::errc::result_out_of_range) value = std::strtod(std::string(cell).c_str(), nullptr);
   return std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
@@ -80,8 +80,8 @@ class Scanner {
       if (done == size || failure_) continue;
       if (csv_error(&parser) == CSV_ENOMEM) throw std::bad_alloc();
       const auto line = 1 + std::count(content.begin(), content.begin() + static_cast<long>(at + done), '\n');
-      throw BadData(fmt::format("{}:{}: a quote stands inside a field; quote the whole field and double the quote",
-                                source_, line));
+      throw BadData(
+          fmt::format("{}:{}: quote inside a field; quote the whole field and double the inner quote", source_, line));
     }
   }
 
@@ -151,7 +151,7 @@ class NumberReader final : public Scanner {
       table_.columns.push_back({.name = std::string(text)});
       return;
     }
-    if (column >= static_cast<long>(table_.columns.size())) return;  // row() complains.
+    if (column >= static_cast<long>(table_.columns.size())) return;  // row() reports it.
     Column& target = table_.columns[static_cast<std::size_t>(column)];
     const auto number = to_number(text);
     if (number) target.holds_numbers = true;
@@ -231,7 +231,7 @@ std::vector<Part> parts_of(std::string_view body, const std::string& source) {
   if (pieces < 2 || header_size == 0 || body.find('"') != std::string_view::npos) return {{body, 1, nothing}};
   Table header = nothing;
   NumberReader(header, 1, 0).scan(body.substr(0, header_size));
-  if (header.columns.empty()) return {{body, 1, nothing}};  // a blank first line, which is complained of in full
+  if (header.columns.empty()) return {{body, 1, nothing}};  // a blank first line; the full read reports it
   std::vector<Part> parts;
   body.remove_prefix(header_size);
   for (long line = 2; !body.empty();) {
@@ -265,7 +265,7 @@ void append(const Column& more, Column& column) {
   column.first_text = more.first_text;
 }
 
-/// One table of all parts; complains of what one reader of the whole file would have met first.
+/// Joins all parts into one table; reports the error that reading the whole file would have hit first.
 Table joined(std::vector<Part> parts) {
   Index rows = 0;
   long blank_line = 0;

@@ -41,7 +41,7 @@ void require_distinct(const Names& names, std::string_view option) {
   }
 }
 
-/// Coefficients go by the name of their column, so a name may have one meaning only.
+/// Coefficients are named after their columns, so names must be unique.
 void require_one_meaning(const ColumnChoice& columns, const Table& responses, const Table& features) {
   require_distinct(columns.response, "--response");
   require_distinct(*columns.x, "--x");
@@ -93,7 +93,7 @@ Names keys_of(const Column& column, bool as_numbers, Index rows) {
   return keys;
 }
 
-/// Rows without a key would be partners of all others without one.
+/// Rows without a key would match all other rows without one.
 void require_filled(const Table& table, const Column& key) {
   if (key.empty_cells == 0) return;
   throw BadData(
@@ -149,7 +149,7 @@ void add_soft_keys(Problem& problem, const Table& responses, const Table& featur
   }
 }
 
-/// Rows whose group is missing on the other side take no part; that must not go unsaid.
+/// Rows whose group is missing on the other side are excluded; the user must be told.
 void note_rows_without_group(const Problem& problem, const Table& responses, const Table& features, Names& notes) {
   if (problem.response_groups.empty()) return;
   Index in_block_left = 0;
@@ -167,7 +167,7 @@ void note_rows_without_group(const Problem& problem, const Table& responses, con
   note(features.rows - in_block_right, features, responses);
 }
 
-/// Methods take one noise for all responses, so that one in large units drowns the others.
+/// Methods use one noise variance for all responses, so one in large units would dominate.
 void note_unlike_responses(const Problem& problem, const Table& responses, Names& notes) {
   constexpr double unlike = 10;
   const Vector spreads = column_spreads(problem.y);
@@ -176,8 +176,8 @@ void note_unlike_responses(const Problem& problem, const Table& responses, Names
   if (!(spreads.maxCoeff(&largest) > unlike * spreads.minCoeff(&smallest))) return;
   notes.push_back(
       fmt::format("{}: the response \"{}\" has the standard deviation {:.3g} and \"{}\" {:.3g}; responses "
-                  "share one noise, so bring them to like scales (divide each by a constant) or the larger "
-                  "decides alone",
+                  "share one noise variance, so bring them to similar scales (divide each by a constant) or the larger "
+                  "dominates",
                   responses.source, problem.y_names[static_cast<std::size_t>(largest)], spreads[largest],
                   problem.y_names[static_cast<std::size_t>(smallest)], spreads[smallest]));
 }
@@ -198,7 +198,7 @@ Names taken_columns(const ColumnChoice& columns, bool response_side) {
 TablesAsProblem assemble(const Table& responses, const Table& features, ColumnChoice columns, Names notes) {
   require_one_meaning(columns, responses, features);
   if (columns.z->empty()) {
-    throw BadData(fmt::format("{}: no column of numbers is left to be a feature", features.source));
+    throw BadData(fmt::format("{}: no numeric column is left to serve as a feature", features.source));
   }
   Problem problem;
   problem.y = responses.matrix(columns.response);

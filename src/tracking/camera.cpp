@@ -19,7 +19,7 @@ Eigen::Vector3d place(const Box& box, const Image& image) {
 
 /// Squared residual of a pair in tolerances.
 struct Residual {
-  Eigen::Vector2d shift;  ///< Of the centres, in image diagonals: what the field should be at the track's place.
+  Eigen::Vector2d shift;  ///< Of the centres, in image diagonals: the field's target value at the track's position.
   double scale;           ///< Diagonals per tolerance.
   double size_term;       ///< Part no camera motion changes: different heights.
 
@@ -54,9 +54,9 @@ Box CameraMotion::apply(const Box& box, const Image& image) const {
   return {box.left + shift(0), box.top + shift(1), box.width, box.height};
 }
 
-// The pair cost is ρ(d²) = 1 - exp(-d²/2). With the plan Γ held, Σ Γ_ij ρ(d²_ij) is majorised at the current field by
-// ½ Σ Γ_ij exp(-d²_ij/2) d²_ij, so each turn solves a plan and then one weighted ridge regression; the entropic value
-// plus the ridge never rises.
+// docs/mathematics.md §17. The pair cost is ρ(d²) = 1 - exp(-d²/2). With the plan Γ fixed, Σ Γ_ij ρ(d²_ij) is majorised
+// at the current field by ½ Σ Γ_ij exp(-d²_ij/2) d²_ij, so each turn solves a plan and then one weighted ridge
+// regression; the entropic value plus the ridge never rises.
 CameraMotion estimate_camera(const std::vector<Box>& predicted, const std::vector<Box>& detected, const Image& image,
                              const CameraMotion& expected, const CameraOptions& options) {
   CameraMotion motion = expected;

@@ -12,12 +12,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Where one sequence lies.
+/// The files of one sequence.
 struct Pair {
   std::string name;
   std::string truth;
   std::string results;
-  int length = 0;  ///< 0: as the files have it.
+  int length = 0;  ///< 0: from the files.
 };
 
 Pair pair_of(const fs::path& folder, const std::string& results) {
@@ -63,7 +63,7 @@ void keep_those_with_results(std::vector<Pair>& pairs, const std::string& result
     throw BadData(
         fmt::format("{}: holds no results for {}; SEQUENCE.txt was expected", results, fmt::join(missing, ", ")));
   }
-  if (!missing.empty()) notes.push_back(fmt::format("no results and so left out: {}", fmt::join(missing, ", ")));
+  if (!missing.empty()) notes.push_back(fmt::format("skipped, as there are no results: {}", fmt::join(missing, ", ")));
 }
 
 Counts compare(const Pair& pair, std::optional<Benchmark> benchmark) {

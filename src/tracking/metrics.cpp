@@ -17,7 +17,7 @@ namespace {
 using Frames = std::vector<std::vector<LabelledBox>>;
 
 constexpr double match_threshold = 0.5;
-// Overlaps that are equal on paper differ in the last digit; both public evaluators forgive that much.
+// Overlaps that are mathematically equal differ in the last digit; both public evaluators tolerate that.
 constexpr double rounding = std::numeric_limits<double>::epsilon();
 
 bool is_distractor(int category, Benchmark benchmark) {
@@ -109,7 +109,7 @@ class Clear {
     std::erase_if(near, [&](const Edge& edge) {
       return partner[std::size_t(edge.row)] != none || taken[std::size_t(edge.column)] != 0;
     });
-    // A pair more outweighs any overlap that could be lost by it.
+    // One more pair outweighs any loss of overlap.
     std::vector<Edge> counted = near;
     const double pair_value = 1 + double(std::min(rows.size(), columns.size()));
     for (Edge& edge : counted) edge.weight += pair_value;
@@ -262,7 +262,7 @@ void require_distinct_ids(const Frames& frames, const char* what) {
     for (const LabelledBox& entry : frames[at]) ids.push_back(entry.id);
     std::sort(ids.begin(), ids.end());
     const auto twice = std::adjacent_find(ids.begin(), ids.end());
-    if (twice != ids.end()) throw BadData(fmt::format("{}: id {} stands twice in frame {}", what, *twice, at + 1));
+    if (twice != ids.end()) throw BadData(fmt::format("{}: id {} occurs twice in frame {}", what, *twice, at + 1));
   }
 }
 

@@ -126,7 +126,7 @@ TrainState state_from_json(const std::string& content, const std::string& source
   });
 }
 
-// The number of epochs is left out: going on for longer is what a checkpoint is for.
+// The number of epochs is excluded: a checkpoint exists to continue for longer.
 std::string fingerprint(const std::vector<Detections>& videos, const TrainOptions& options, int hidden) {
   std::string text;
   for (const Detections& video : videos) {

@@ -11,7 +11,7 @@ namespace unshuffle::tracking {
 namespace {
 
 constexpr int linear_size = 3 * motion_inputs;
-// A prediction further than this is a runaway: no box moves two heights or changes its size fourfold between frames.
+// Limits on predictions: no box moves two heights or changes its size fourfold between frames.
 constexpr double farthest = 2;
 constexpr double most_growth = 1.4;
 

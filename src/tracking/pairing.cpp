@@ -53,7 +53,7 @@ void pair_part(const std::vector<Edge>& edges, const std::vector<std::size_t>& p
   }
   rows.close();
   columns.close();
-  // Weights are positive, so leaving a pair out costs 0 and every complete assignment of the part stands for a choice.
+  // Weights are positive, so omitting a pair costs 0 and every complete assignment of the part represents a choice.
   Matrix cost = Matrix::Zero(rows.size(), columns.size());
   for (const std::size_t at : part) cost(rows.of(edges[at].row), columns.of(edges[at].column)) = -edges[at].weight;
   const Assignment best = assign(cost);

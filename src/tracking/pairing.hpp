@@ -1,4 +1,4 @@
-// One-to-one pairs of largest total weight in a sparse graph; what most frames need, cheaply.
+// One-to-one pairs of largest total weight in a sparse graph; cheap in most frames.
 #pragma once
 
 #include <vector>

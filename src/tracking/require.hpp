@@ -1,4 +1,4 @@
-// Options are refused by name, value and what was expected.
+// Rejects options with name, value and what was expected.
 #pragma once
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ inline void require(bool holds, std::string_view option, double value, std::stri
   if (!holds) throw InvalidInput(fmt::format("{} = {} must be {}", option, value, expected));
 }
 
-/// What both the motion model's and the Siamese model's training ask for.
+/// Requirements common to training the motion model and the Siamese model.
 template <class Options, class Links>
 void require_training(const Options& options, const Links& links) {
   require(options.epochs >= 1, "epochs", options.epochs, "at least 1");

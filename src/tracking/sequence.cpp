@@ -20,7 +20,7 @@ namespace {
 
 constexpr int most_columns = 10;
 constexpr int fewest_columns = 6;
-constexpr double most_frames = 1e6;  // nine hours; a line must not ask for more memory than that
+constexpr double most_frames = 1e6;  // nine hours; limits the memory a single line can claim
 
 std::string_view trimmed(std::string_view text) {
   const auto first = text.find_first_not_of(" \t\r");
@@ -40,7 +40,7 @@ void for_each_line(std::string_view content, const std::function<void(std::strin
   }
 }
 
-/// One line of a MOT file: where it stands and its numbers.
+/// One line of a MOT file: its location and its numbers.
 struct Row {
   std::string place;  ///< file:line
   std::array<double, most_columns> values{};
@@ -144,7 +144,7 @@ std::string setting_or(const Settings& settings, const std::string& key, const s
 constexpr const char* usual_pictures = "img1";
 constexpr const char* usual_extension = ".jpg";
 
-/// The pictures lie inside the sequence's folder: a file from elsewhere does not send its reader to other places.
+/// Pictures must be inside the sequence's folder: a foreign file must not point the reader elsewhere.
 std::string require_inside(const Settings& settings, const std::string& key, const std::string& usual,
                            const std::string& path) {
   const auto found = settings.find(key);
@@ -237,7 +237,7 @@ Detections parse_detections(std::string_view content, const std::string& source,
     bottom = std::max(bottom, box.top + box.height);
   });
   if (without_area > 0) {
-    result.notes.push_back(fmt::format("{}: {} detections without a positive width and height were left out, first",
+    result.notes.push_back(fmt::format("{}: {} detections without a positive width and height were ignored, first",
                                        first_place, without_area));
   }
   if (result.info.length == 0) result.info.length = static_cast<int>(result.frames.size());

@@ -11,7 +11,7 @@
 namespace unshuffle::tracking {
 namespace {
 
-// Boxes lost for longer may be anywhere; they teach nothing about the motion of the camera or of people.
+// Boxes lost for longer may be anywhere; they carry no information about the motion of the camera or of people.
 constexpr int trusted_absence = 5;
 
 /// Pairs that are each other's likeliest in the robust plan and hold most of the mass on both sides.
@@ -81,7 +81,7 @@ void Tracker::predict() {
     if (++track.absence <= trusted_absence) predictions_.push_back({.from = track.state.box, .input = input});
     const Motion motion = model_.predict(input);
     track.state.box = moved(track.state.box, motion);
-    track.state.last = motion;  // Until a detection says better; a lost track must not repeat an old jitter.
+    track.state.last = motion;  // Until the next detection; a lost track must not repeat old jitter.
   }
 }
 

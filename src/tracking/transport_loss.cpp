@@ -6,9 +6,9 @@ namespace unshuffle::tracking {
 
 TransportLoss transport_loss(const Matrix& cost, const transport::SolverOptions& options) {
   const transport::Solution solution = transport::solve(cost, options);
-  // All costs raised by one raise <C,Γ*> by one, so the weights sum to one. Where they do not, the adjoint system was
-  // singular to working accuracy (a row on the edge of being given up), and the plan itself, the gradient of the
-  // entropic value, stands in.
+  // Raising all costs by one raises <C,Γ*> by one, so the weights sum to one. If they do not, the adjoint system was
+  // singular to working accuracy (a row at the edge of being dropped), and the plan itself, the gradient of the
+  // entropic value, is used instead.
   const Matrix weights = solution.gradient();
   constexpr double largest = 10;
   const bool sound = std::abs(weights.sum() - 1) < 1e-3 && weights.cwiseAbs().sum() < largest;

@@ -1,4 +1,4 @@
-// The transport cost of a frame and its slope, safe where the adjoint system is singular; what training differentiates.
+// The transport cost of a frame and its gradient for training, safe where the adjoint system is singular.
 #pragma once
 
 #include "unshuffle/transport/solver.hpp"

@@ -66,7 +66,7 @@ Matrix BandKernel::apply_transposed(const Matrix& p) const {
 }
 
 // S = A₂ - Γᵀ A₁⁻¹ Γ row by row, four rows at a time so that each entry of S is loaded and stored once for four of
-// them. Newton and the adjoint correct what is left out here, so entries far below their row's sum are.
+// them. Entries far below their row's sum are omitted; Newton and the refinement of the adjoint correct for them.
 bool BandKernel::factor(const Vector& inverse_a1, const Vector& a2, double ridge) {
   constexpr double negligible = 1e-13;
   constexpr Index together = 4;

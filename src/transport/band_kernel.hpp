@@ -18,7 +18,7 @@ class BandKernel {
   [[nodiscard]] const Vector& row_base() const { return row_base_; }
   [[nodiscard]] const Vector& column_base() const { return column_base_; }
 
-  /// Puts potentials (in units of ε) into the base, so that what is left of them is small and keeps its digits.
+  /// Moves potentials (in units of ε) into the base, so that the remainder is small and keeps its digits.
   void set_base(const VectorRef& u, const VectorRef& v) {
     row_base_ = u;
     column_base_ = v;
@@ -67,7 +67,7 @@ class BandKernel {
   Vector row_base_, column_base_;  // in units of ε
   Windows windows_;
   std::vector<Index> offsets_;
-  // Eigen's own storage throughout: it is aligned, so sums are taken in the same order wherever it lies.
+  // Eigen's own aligned storage throughout, so that sums are taken in the same order wherever it is.
   Vector plan_;    // Γ, row windows one after another
   Vector shifts_;  // what evaluate() subtracted from the exponents of each row
   Vector row_sums_, column_sums_;

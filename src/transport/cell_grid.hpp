@@ -1,8 +1,8 @@
-// Functions on a line by piecewise Chebyshev series whose pieces depend on a range and a rule alone, so that points
-// that are never in one place together can share them.
+// Functions on a line by piecewise Chebyshev series whose pieces depend only on a range and a rule, so that points held
+// by different processes can share them.
 //
-// CompressedMeasure lays its cells around the points it groups; here a point finds its cell by arithmetic, in any
-// order, and what is collected for the same cell in different places adds up.
+// CompressedMeasure places its cells around the points it groups; here a point finds its cell by arithmetic, in any
+// order, and contributions to the same cell from different places add up.
 #pragma once
 
 #include <vector>
@@ -14,7 +14,7 @@ namespace unshuffle::transport {
 class CellGrid {
  public:
   CellGrid() = default;
-  /// Cells over `range` as narrow as `rule` asks for. Throws InvalidInput when that would be millions of them.
+  /// Cells over `range` as narrow as `rule` requires. Throws InvalidInput if that takes millions of them.
   CellGrid(const Range& range, const CompressionRule& rule);
 
   /// The Chebyshev points of every cell, ascending.
@@ -32,7 +32,7 @@ class CellGrid {
   [[nodiscard]] Matrix to_grid(const Matrix& moments) const;
 
  private:
-  /// Equal parts of one stretch of the range, which asks for the same width all over.
+  /// Equal parts of one stretch of the range that has the same width throughout.
   struct Stretch {
     double low = 0;
     double cells_per_unit = 0;

@@ -14,14 +14,14 @@ namespace {
 /// depend on the number of threads. Gauss rules compose: a rule of rules is exact to the same degree.
 constexpr Index chunk_size = 4096;
 
-/// Nodes that stand for the points of one cell until cells are joined to boxes: a cell is a quarter of a box or less,
-/// so its moments up to the box rule's degree are exact to rounding.
+/// Nodes that represent the points of one cell until cells are joined to boxes: a cell is at most a quarter of a box,
+/// so its moments up to the degree of the box rule are exact to rounding.
 constexpr int cell_order = 9;
 
-/// Below this many points threads cost more than they bring.
+/// Below this many points threads cost more than they gain.
 constexpr Index worth_threads = 20000;
 
-/// A copy in Eigen's own aligned storage: sums over it are taken in the same order wherever the original lies.
+/// A copy in Eigen's own aligned storage: sums over it are taken in the same order wherever the original is.
 Vector aligned(const std::vector<double>& values) {
   return Eigen::Map<const Vector>(values.data(), static_cast<Index>(values.size()));
 }
@@ -47,7 +47,7 @@ Vector local(const VectorRef& position, double centre, double half_width) {
 double CompressionRule::smallest(const std::vector<double>& factor, double low, double high) const {
   double result = 1;
   auto from = std::lower_bound(narrow_at.begin(), narrow_at.end(), low);
-  if (from != narrow_at.begin()) --from;  // what holds just outside holds at the edge
+  if (from != narrow_at.begin()) --from;  // the limit just outside also applies at the edge
   for (auto it = from; it != narrow_at.end(); ++it) {
     result = std::min(result, factor[static_cast<std::size_t>(it - narrow_at.begin())]);
     if (*it > high) break;
@@ -103,9 +103,9 @@ void CompressedMeasure::add_cell(Index begin, Index end, const Range& range) {
   if (direct) sort(begin, end);
 }
 
-// One counting pass per level splits points into cells; only ranges with far outliers or with places that ask for
-// narrower cells need another level, because the number of cells per level is bounded by the number of points. Points
-// are counted and moved in a fixed number of parts, so that their order does not depend on the number of threads.
+// One counting pass per level splits points into cells; only ranges with distant outliers or places that need narrower
+// cells take another level, because the number of cells per level is bounded by the number of points. Points are
+// counted and moved in a fixed number of parts, so that their order does not depend on the number of threads.
 void CompressedMeasure::distribute(Index begin, const VectorRef& position, const Order& order, const Range& range) {
   const Index count = position.size();
   const double widest = range.length() > rule_.cell_width ? rule_.cell_width : rule_.widest_cell(range.low, range.high);

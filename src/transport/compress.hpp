@@ -1,4 +1,5 @@
-// Replaces an empirical measure on a line by few nodes that integrate smooth functions just as well.
+// Replaces an empirical measure on a line by a few nodes that integrate smooth functions equally well
+// (docs/mathematics.md §4.2).
 //
 // Potentials and everything computed from them are smooth at the scale √ε. The points are grouped into cells, a
 // fraction of √ε wide, and cells are joined to boxes, a few times √ε wide. Each box's measure is replaced by its own
@@ -7,9 +8,8 @@
 //
 // Functions come back to the points cell by cell: the caller evaluates them on grid(), a few Chebyshev points per cell
 // (or the points themselves where a cell has few), and interpolate() fills in the points. spread() is the transpose,
-// which moves a signed measure on the points to one on the grid. (Cells are narrower than boxes because potentials
-// have complex singularities about √ε off the line: quadrature against the kernel does not feel them, interpolation
-// does.)
+// which moves a signed measure on the points to one on the grid. (Cells are narrower than boxes because potentials have
+// complex singularities about √ε off the line, which affect interpolation but not quadrature against the kernel.)
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ struct Range {
   [[nodiscard]] double length() const { return high - low; }
 };
 
-/// A stretch of the measure that nodes [first, last) stand for; width 0 where they are its own points.
+/// A stretch of the measure represented by nodes [first, last); width 0 where they are its own points.
 struct Box {
   Index first, last;
   double width;
@@ -54,10 +54,10 @@ struct Box {
 class CompressedMeasure {
  public:
   CompressedMeasure() = default;
-  /// `weight` may be empty: all points weigh the same. Total mass is kept. Points of zero weight must be left out.
+  /// `weight` may be empty: all points weigh the same. Total mass is preserved. Points of zero weight must be excluded.
   CompressedMeasure(const VectorRef& position, const VectorRef& weight, const CompressionRule& rule);
 
-  /// Made from the same, it would be the same.
+  /// Whether these arguments would give the same result.
   [[nodiscard]] bool is_of(const VectorRef& position, const VectorRef& weight, const CompressionRule& rule) const;
 
   [[nodiscard]] const LineMeasure& nodes() const { return nodes_; }

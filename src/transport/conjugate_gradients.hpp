@@ -1,17 +1,16 @@
-// S x = b for a symmetric S that is known by its products only.
+// S x = b for a symmetric S given only by its products.
 #pragma once
 
 #include "unshuffle/core/types.hpp"
 
 namespace unshuffle::transport {
 
-/// Conjugate gradients, preconditioned by `approximately`, an inverse of something like S. S may have null vectors as
-/// long as b has no part in them. What is reached within `most` products is returned: from zero on, every iterate leads
-/// towards the solution.
+/// Conjugate gradients, preconditioned by `approximately`, an approximate inverse of S. S may have null vectors if b is
+/// orthogonal to them. Returns the iterate after at most `most` products; each one is closer to the solution.
 template <class Product, class Inverse>
 [[nodiscard]] Vector conjugate_gradients(const Product& times, const Inverse& approximately, const Vector& b,
                                          Index most) {
-  constexpr double enough = 1e-14;  // of b; what rounding leaves is for the caller's refinement
+  constexpr double enough = 1e-14;  // relative to b; the caller's refinement removes the rest
   Vector x = Vector::Zero(b.size()), left = b;
   Vector direction = approximately(left);
   double now = left.dot(direction);
@@ -19,7 +18,7 @@ template <class Product, class Inverse>
   for (Index k = 0; k < most && left.norm() > goal; ++k) {
     const Vector product = times(direction);
     const double curvature = direction.dot(product);
-    if (!(curvature > 0)) break;  // rounding has the word
+    if (!(curvature > 0)) break;  // dominated by rounding
     x += (now / curvature) * direction;
     left -= (now / curvature) * product;
     const Vector towards = approximately(left);

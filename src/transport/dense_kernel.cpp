@@ -135,7 +135,7 @@ bool DenseKernel::factor(const Vector& inverse_a1, const Vector& a2, double ridg
     return true;
   }
   factor_.setZero(cols(), cols());
-  // Entries this far below their row and column cannot be told from the ridge.
+  // Entries this far below their row and column are indistinguishable from the ridge.
   constexpr double cutoff = 1e-15;
   double products = 0;
   for (Index i0 = 0; i0 < rows(); i0 += block_rows) {

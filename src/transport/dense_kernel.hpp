@@ -9,11 +9,11 @@
 
 namespace unshuffle::transport {
 
-/// The Kernel of DualSolver for any cost. S is formed from the entries that matter: few of them when ε is small.
+/// The Kernel of DualSolver for any cost. S is formed from the significant entries only, few when ε is small.
 ///
-/// A team shares the rows of the cost and of the plan. Vectors are whole in every process: those over rows are put
-/// together from everyone's, those over columns are summed. S is then not formed: conjugate gradients take its
-/// products, at the price of one sum over columns each.
+/// A team shares the rows of the cost and of the plan. Every process holds whole vectors: those over rows are gathered,
+/// those over columns summed. S is then not formed: conjugate gradients use its products, each of which takes one sum
+/// over columns.
 class DenseKernel {
  public:
   /// With a team of several, `cost` is this process's share of the rows.
@@ -24,7 +24,7 @@ class DenseKernel {
   [[nodiscard]] const Vector& row_base() const { return row_base_; }
   [[nodiscard]] const Vector& column_base() const { return column_base_; }
 
-  /// Moves u and v (in units of ε) into the base, so that what is left of them is small.
+  /// Moves u and v (in units of ε) into the base, so that the remainder is small.
   void rebase(Vector& u, Vector& v);
   void clear_base();
   /// Another ε for the same potentials in the unit of the cost.
@@ -58,8 +58,8 @@ class DenseKernel {
   [[nodiscard]] auto own(const Vector& over_rows, Index first, Index count) const {
     return over_rows.segment(own_.first + first, count).array();
   }
-  /// (base - C)/ε of a stretch of column j. Everything that needs it takes it from here: at small ε its rounding is
-  /// large, and harmless only as long as it is the same everywhere.
+  /// (base - C)/ε of a stretch of column j. All users call this function: at small ε its rounding is large, and
+  /// harmless only because it is the same everywhere.
   [[nodiscard]] auto reduced_cost(Index j, Index first, Index count) const {
     return (own(row_base_, first, count) + column_base_[j]) -
            cost_.col(j).segment(first, count).array() * inverse_epsilon_;

@@ -1,25 +1,25 @@
 // Maximises the dual of the lower problem for any kernel and any pair of marginal policies, and solves the linear
-// systems that its curvature defines.
+// systems that its curvature defines (docs/mathematics.md §2.6 and §3.1).
 //
-// For fixed column potentials v the row side has a closed answer (SideTerms::scale), which leaves a smooth concave
-// function of v alone, the semi-dual
+// For fixed column potentials v the row side has a closed-form solution (SideTerms::scale), which leaves a smooth
+// concave function of v alone, the semi-dual
 //   D(v) = φ₁ - ΣΓ + φ₂(v),      ∇D = ν r₂(v) - Γᵀ1,
 //   -∇²D = S = A₂ - Γᵀ A₁⁻¹ Γ,   A₁ = diag(Γ1) + εM₁,   A₂ = diag(Γᵀ1) + εM₂.
 // Sinkhorn's column step is a fixed-point step on v; Newton's step solves S dv = ∇D. Both start from the same
-// evaluation, so the loop below takes Newton's step wherever every column already holds some mass.
+// evaluation, and the loop below takes Newton's step whenever every column already holds some mass.
 //
 // S is the Schur complement of the symmetric system of the adjoint,
 //   H = [A₁ Γ; Γᵀ A₂],
-// so the factor made for the last Newton step serves the hypergradient and the Hessian too. The low-rank parts of
-// the ball's εM go through Woodbury's identity. When both sides fix the mass, H has the null vector (1,-1): potentials
-// are known up to a constant. A ball's own column of ones carries exactly that constant, so it is left out there.
+// so the factor of the last Newton step also serves the hypergradient and the Hessian. The low-rank parts of the ball's
+// εM enter by Woodbury's identity. When both sides fix the mass, H has the null vector (1,-1): potentials are
+// determined up to a constant. A ball's own column of ones represents exactly that constant and is then omitted.
 //
 // A Kernel holds Γ in whatever form suits the cost and offers
 //   rows(), cols(), epsilon(), row_base(), column_base()   potentials already inside the stored cost, in units of ε
 //   evaluate(v) -> ℓ, set_rows(u), column_log_sums(u)       with u, v relative to the base
 //   row_sums(), column_sums(), apply(q), apply_transposed(p)
 //   factor(inverse A₁, A₂, ridge) -> bool, solve(B)          S and its factor
-//   factor_lasts()                                          whether it still serves where the plan has moved a little
+//   factor_lasts()                                          whether it remains usable after a small move of the plan
 #pragma once
 
 #include <fmt/format.h>
@@ -41,7 +41,7 @@ struct DualOptions {
   double tolerance = 1e-9;  ///< Σ|column sums - demanded|; rows are met exactly after every evaluation.
   int max_newton = 100;
   int max_sinkhorn = 200;       ///< Column steps, taken where Newton's model fails or where they pay.
-  bool sinkhorn_first = false;  ///< Column steps as long as each halves the error: for kernels whose factor is dear.
+  bool sinkhorn_first = false;  ///< Column steps while each halves the error: for kernels that are expensive to factor.
 };
 
 struct DualOutcome {
@@ -67,7 +67,7 @@ class DualSolver {
   DualSolver(Kernel& kernel, const SideTerms& rows, const SideTerms& columns)
       : kernel_(kernel), rows_(rows), columns_(columns) {}
 
-  /// Evaluates the plan at v and returns its marginal error; maximise() goes on from there.
+  /// Evaluates the plan at v and returns its marginal error; maximise() continues from there.
   double begin(Vector v) {
     now_ = {};
     now_.v = columns_.is_free() ? Vector(-kernel_.column_base()) : std::move(v);
@@ -75,10 +75,10 @@ class DualSolver {
     return now_.marginal_error;
   }
 
-  /// Row potentials where begin() was, relative to the base.
+  /// Row potentials at the point of begin(), relative to the base.
   [[nodiscard]] const Vector& row_potential() const { return now_.u; }
 
-  /// Ascends from where begin() was until the marginals hold. On return the kernel holds Γ.
+  /// Ascends from the point of begin() until the marginals hold. On return the kernel holds Γ.
   DualOutcome maximise(const DualOptions& options) {
     DualOutcome& now = now_;
     now.history.push_back(now.marginal_error);
@@ -86,14 +86,14 @@ class DualSolver {
     bool sinkhorn_pays = options.sinkhorn_first;
     while (now.marginal_error > options.tolerance && now.newton_steps < options.max_newton &&
            now.sinkhorn_steps < options.max_sinkhorn) {
-      // Newton's model fails where a column is empty, and with free rows one column step solves everything.
+      // Newton's model fails if a column is empty, and with free rows one column step is the solution.
       const double before = now.marginal_error;
       const bool sinkhorn_paid = sinkhorn_pays;
       bool stepped = false;
       if (!sinkhorn_pays && !rows_.is_free() && !some_column_is_empty(now)) {
         ++now.newton_steps;
         stepped = newton_step(now, dual_);
-        // Quadratic convergence: a step from here ends so near that its factor still serves at the end.
+        // Quadratic convergence: a step from here ends so close that its factor is still usable there.
         factor_is_near_ = stepped && before < 1e-3 && kernel_.factor_lasts();
       }
       if (!stepped) {
@@ -111,7 +111,7 @@ class DualSolver {
     return now;
   }
 
-  /// H [x; y] = [f; g] at the current plan: solved with a factor of S from here or nearby, refined against the plan
+  /// Solves H [x; y] = [f; g] at the current plan with a factor of S from here or nearby, refined against the plan
   /// itself.
   SystemSolution solve_system(const DualOutcome& at, const Matrix& f, const Matrix& g) {
     set_system(at);
@@ -131,15 +131,15 @@ class DualSolver {
  private:
   using Pair = std::pair<Matrix, Matrix>;
 
-  // Where two balls meet their boundary together H is all but singular, and marginals that are off by δ say nothing
-  // of directions in which it curves less than that. A ridge of δ keeps the answer from running away along them;
-  // refinement takes it out again everywhere else.
+  // Where two balls reach their boundary together H is nearly singular, and marginals with an error of δ do not
+  // determine directions with less curvature than that. A ridge of δ bounds the answer along them; refinement removes
+  // its effect everywhere else.
   void factor_here(const DualOutcome& at) {
     if (!factor(std::max(1e-13, at.marginal_error))) (void)factor(1e-9);
     factor_is_near_ = kernel_.factor_lasts();
   }
 
-  /// Improves a solution of H [x; y] = [f; g] as long as that helps; whether little is left to improve.
+  /// Refines a solution of H [x; y] = [f; g] while that helps; returns whether the residual is small.
   bool refine(const Matrix& f, const Matrix& g, Matrix& x, Matrix& y) {
     constexpr double little = 1e-12;
     const double scale = std::max(f.template lpNorm<Eigen::Infinity>(), g.template lpNorm<Eigen::Infinity>());
@@ -175,7 +175,7 @@ class DualSolver {
     return now.rows.dual - kernel_.row_sums().sum() + now.columns.dual;
   }
 
-  /// Some column holds far less than it should, although it should hold a fair share of its weight.
+  /// Whether some column holds far less mass than it should, although it should hold a fair share of its weight.
   [[nodiscard]] bool some_column_is_empty(const DualOutcome& now) const {
     const Eigen::ArrayXd ratio = now.columns.log_ratio.array().exp();
     const Eigen::ArrayXd demanded = ratio * columns_.weights().array();
@@ -197,8 +197,8 @@ class DualSolver {
     const double slope = gap_.dot(direction);
     if (!direction.allFinite() || !(slope >= 0)) return false;
     // The dual is concave: along the direction its slope falls from `slope` through zero at the best step, which lies
-    // between the longest step known to be short of it and the shortest known to be beyond. A whole step that falls
-    // short is led by rounding.
+    // between the longest step known to fall short and the shortest known to overshoot. A full step that falls short is
+    // dominated by rounding.
     double step = 1, short_of = 0, beyond = 1;
     const double noise = 1e-15 * (1 + start.rows.size + start.columns.size);
     for (int trial = 0; trial < 80; ++trial) {
@@ -206,7 +206,7 @@ class DualSolver {
       dual = evaluate(now);
       const double slope_here = gap_.dot(direction);
       if (std::isfinite(dual) && std::isfinite(slope_here)) {
-        // Where the gain drowns in the rounding of the dual, its derivatives decide.
+        // When the gain is below the rounding of the dual, the derivatives decide.
         const bool ascends = dual >= start_dual + 1e-4 * step * slope;
         const bool flattens = std::abs(slope_here) <= 0.9 * slope || now.marginal_error <= 0.9 * start.marginal_error;
         if (step * slope > 100 * noise ? ascends : flattens) return true;
@@ -230,8 +230,8 @@ class DualSolver {
                                 now.newton_steps, now.sinkhorn_steps, now.marginal_error, options.tolerance);
     else
       now.message = fmt::format(
-          "marginal error stays at {:.2e}, {:.2e} was asked for: no step lowers it, as happens where costs are so "
-          "large against epsilon that rounding decides",
+          "marginal error stays at {:.2e}, {:.2e} was asked for: no step lowers it, as happens when costs are so "
+          "large relative to epsilon that rounding dominates",
           now.marginal_error, options.tolerance);
   }
 
@@ -240,13 +240,13 @@ class DualSolver {
     row_curvature_ = rows_.curvature(at.rows.log_ratio, at.rows.multipliers);
     column_curvature_ = columns_.curvature(at.columns.log_ratio, at.columns.multipliers);
     drop_gauge_column();
-    // Rows and columns that a policy has all but given up stay in the system with a mass that no longer counts.
+    // Rows and columns that a policy has almost given up stay in the system with negligible mass.
     constexpr double given_up = 1e-30;
     a1_ = (kernel_.row_sums() + row_curvature_.diagonal).cwiseMax(given_up * rows_.weights());
     a2_ = (kernel_.column_sums() + column_curvature_.diagonal).cwiseMax(given_up * columns_.weights());
   }
 
-  /// What solve_once() needs, from the system as it is now.
+  /// Prepares solve_once() from the current system.
   bool factor(double ridge) {
     inverse_a1_ =
         rows_.is_free() ? Vector::Zero(a1_.size()) : Vector((a1_.array() > 0).select(a1_.array().inverse(), 0));

@@ -7,8 +7,8 @@ namespace unshuffle::transport {
 // The monic polynomials orthogonal under the measure satisfy π_{k+1} = (y - α_k) π_k - β_k π_{k-1} with
 //   α_k = <yπ_k, π_k>/<π_k, π_k>,   β_k = <π_k, π_k>/<π_{k-1}, π_{k-1}>.
 // Nodes are the eigenvalues of the symmetric tridiagonal matrix (α; √β), weights the squared first components of its
-// eigenvectors times the total mass (Golub & Welsch 1969). When β_k vanishes the measure sits on k points and the
-// k-point rule is the measure itself.
+// eigenvectors times the total mass (Golub & Welsch 1969; docs/mathematics.md §4.2). When β_k vanishes the measure has
+// k points and the k-point rule is the measure itself.
 Quadrature gauss_quadrature(const VectorRef& position, const VectorRef& weight, int order) {
   const auto y = position.array();
   const auto w = weight.array();

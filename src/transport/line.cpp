@@ -17,7 +17,7 @@ Vector concave_hull(const VectorRef& position, Vector value) {
       if ((value[b] - value[a]) * (position[k] - position[a]) > across) break;
       hull.pop_back();
     }
-    // Of several sources at one position only the largest matters for the hull.
+    // Of several sources at one position only the largest affects the hull.
     if (!hull.empty() && position[hull.back()] == position[k]) {
       if (value[hull.back()] >= value[k]) continue;
       hull.pop_back();
@@ -84,7 +84,7 @@ Vector monotone_potentials(const LineMeasure& targets, const LineMeasure& source
   for (Index j = 0; j + 1 < sources.size(); ++j) {
     passed += sources.weight[j] / source_mass;
     while (i + 1 < targets.size() && below < passed * (1 - 1e-12)) below += targets.weight[++i] / target_mass;
-    // Where both sides change at once the matching is free between two rows: take the middle.
+    // Where both sides change at once the matching is undetermined between two rows: take the middle.
     const bool tie = i + 1 < targets.size() && below <= passed * (1 + 1e-12);
     const double t = tie ? 0.5 * (targets.position[i] + targets.position[i + 1]) : targets.position[i];
     const double s = sources.position[j], next = sources.position[j + 1];

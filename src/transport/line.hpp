@@ -1,10 +1,10 @@
 // Measures on a line under the cost (t - s)², seen from a sorted set of target positions.
 //
 // For any potential v the entries of a target's row, φ_j + 2ts_j/ε with φ_j = v_j + log ν_j - s_j²/ε, have increasing
-// differences in (t, s): as t grows, what lies left only loses against what lies right. So the set of sources within
-// a given distance of the row's largest entry moves monotonically, and two pointers find it for all targets. Between
-// half steps φ is not exactly concave; its concave hull bounds it from above and is, so windows cut on the hull are
-// contiguous and miss nothing.
+// differences in (t, s): as t grows, sources on the left only lose relative to those on the right. So the set of
+// sources within a given distance of the row's largest entry moves monotonically, and two pointers find it for all
+// targets. Between half steps φ is not exactly concave, but its concave hull is and bounds it from above, so windows
+// cut on the hull are contiguous and miss nothing.
 #pragma once
 
 #include <vector>
@@ -21,7 +21,7 @@ struct LineMeasure {
   [[nodiscard]] Index size() const { return position.size(); }
 };
 
-/// Sources [begin_i, end_i) that matter for target i. Both ends never decrease.
+/// Significant sources [begin_i, end_i) for target i. Both ends never decrease.
 struct Windows {
   std::vector<int> begin, end;
 };

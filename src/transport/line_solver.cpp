@@ -8,13 +8,13 @@ namespace unshuffle::transport {
 namespace {
 
 // Widths in units of √ε at which, with twelve nodes each, a smooth problem with comparable sides is solved to 1e-10 and
-// better; see docs/fast-path.md for the measurement. Where a problem asks for more, boxes and cells are narrowed until
+// better; see docs/fast-path.md for the measurement. Where a problem needs more, boxes and cells are narrowed until
 // their estimated error is below the tolerance.
 constexpr double box_width_in_root_epsilon = 2.0;
 constexpr double cell_width_in_root_epsilon = 0.5;
 constexpr int most_refinements = 8;
 
-/// At these widths every further node of a box, and every further point of a cell, brings about one digit.
+/// At these widths each additional node of a box, or point of a cell, gains about one digit.
 int order_for(double accuracy) { return std::clamp(static_cast<int>(std::ceil(1 - std::log10(accuracy))), 4, 14); }
 
 MarginalPolicy scaled(const MarginalPolicy& policy, double factor) {
@@ -60,8 +60,8 @@ void LineSolver::forget() {
   column_rule_ = {};
 }
 
-// Exact marginals start from the matching at ε = 0, which is near. Other policies leave points unmatched that the
-// matching pairs, so they come down from a larger ε, as does any solve that did not converge from where it started.
+// Exact marginals start from the matching at ε = 0, which is close. Other policies leave points unmatched that the
+// matching pairs, so they start from a larger ε, as does any solve that did not converge from its start.
 LineReport LineSolver::solve(LinePoints& rows, LinePoints& columns, double epsilon) {
   const Sides sides{rows, columns};
   const bool exact =
@@ -117,7 +117,7 @@ LineReport LineSolver::solve_at(const Sides& sides, double epsilon, double toler
 }
 
 void LineSolver::begin(const Sides& sides, NodeProblem& next) const {
-  // A continued solution this far off is no longer one: the matching at ε = 0 may be nearer.
+  // A continued solution with this large an error is useless: the matching at ε = 0 may be closer.
   constexpr double still_near = 0.05;
   const LineMeasure& columns = sides.columns.measure().nodes();
   auto monotone = [&] { return monotone_potentials(sides.rows.measure().nodes(), columns, next.epsilon()); };
@@ -130,15 +130,15 @@ void LineSolver::begin(const Sides& sides, NodeProblem& next) const {
   if (error > still_near && next.begin(monotone()) > error) next.begin(continued);
 }
 
-// Boxes are too wide where the estimated error of their quadrature says so. Cells are too wide where potentials turn
-// faster than on the scale √ε: a conditional plan of deviation σ, in the worst case two atoms 2σ apart, puts the
-// nearest complex singularity of its log-sum πε/(4σ) off the line: interpolation wants cells well below that, and
-// boxes not far above it (where the plan splits, the nodes' slopes alone can miss how fast the integrand turns). A
-// ball's ratio turns from "matched" to "unmatched" within about one unit of log r, which neither must step over. Widths
-// grow only gradually away from a narrow place, because its singularities are near its neighbours too.
+// Boxes are too wide where the estimated error of their quadrature is too large. Cells are too wide where potentials
+// change faster than on the scale √ε: a conditional plan of deviation σ, in the worst case two atoms 2σ apart, puts the
+// nearest complex singularity of its log-sum πε/(4σ) off the line: interpolation needs cells well below that, and boxes
+// not far above it (where the plan splits, the slopes at the nodes can miss how fast the integrand changes). A ball's
+// ratio changes from "matched" to "unmatched" within about one unit of log r, which neither may step over. Widths grow
+// only gradually away from a narrow place, because its singularities are close to its neighbours too.
 bool LineSolver::narrow_where_needed(const LinePoints& own, Side side, double& worst) {
   constexpr double cell_in_epsilon_over_deviation = 0.35, box_in_epsilon_over_deviation = 1.5;
-  constexpr double unit_of_ratio = 1.4;  // counts like this much ε over deviation
+  constexpr double unit_of_ratio = 1.4;  // equivalent to this much ε over deviation
   constexpr double cell_growth = 0.3, box_growth = 1;
   if (own.exact()) return false;
   CompressionRule& rule = this->rule(side);
@@ -175,7 +175,7 @@ bool LineSolver::narrow_where_needed(const LinePoints& own, Side side, double& w
   }
   grade(box_limit, position, box_growth);
   grade(cell_limit, position, cell_growth);
-  // A margin between what is asked for and what is found too wide, so that a slightly different plan is content.
+  // A margin between the width requested and the width rejected, so that a slightly different plan needs no change.
   constexpr double margin = 1.25;
   for (const Box& box : boxes)
     for (Index node = box.first; node < box.last; ++node)

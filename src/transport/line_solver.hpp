@@ -1,6 +1,6 @@
-// The transport problem between two sets of points on a line, wherever the points are kept: compress both sides,
-// solve on the nodes, narrow boxes and cells where the solution asks for it. Keeps its last solution as a start for
-// the next one.
+// The transport problem between two sets of points on a line, wherever the points are stored: compress both sides,
+// solve on the nodes, narrow boxes and cells where the solution requires it. Keeps its last solution as a start for the
+// next.
 #pragma once
 
 #include <memory>
@@ -27,7 +27,7 @@ struct LineReport {
   double value = 0;           ///< Entropic value, without the constant of the weights' own entropies.
   double mass = 1;            ///< Σ Γ.
   double marginal_error = 0;
-  double compression_error = 0;  ///< Largest relative error of a row or column sum by compression, as estimated.
+  double compression_error = 0;  ///< Estimated largest relative error of a row or column sum by compression.
   int iterations = 0;
   bool converged = false;
   std::string message;
@@ -39,9 +39,9 @@ class LinePoints {
   virtual ~LinePoints() = default;
   [[nodiscard]] virtual Range range() const = 0;
   virtual void compress(const CompressionRule& rule) = 0;
-  /// What compress() made; of its nodes and boxes only.
+  /// The result of compress(): its nodes and boxes.
   [[nodiscard]] virtual const CompressedMeasure& measure() const = 0;
-  /// Nothing is approximated, neither by boxes nor by cells.
+  /// Whether nothing is approximated, neither by boxes nor by cells.
   [[nodiscard]] virtual bool exact() const = 0;
   /// For every node, the width of the cell in which functions are interpolated there; 0 where they are not.
   [[nodiscard]] virtual Vector interpolated_width() const = 0;
@@ -77,8 +77,8 @@ class LineSolver {
   std::unique_ptr<NodeProblem> nodes_;
 };
 
-/// The second derivative of the objective around a solution, in two parts: what a point that moves does to its own
-/// gradient with everything else held fixed, and how the plan reacts to moving points. The Hessian in parameters w is
+/// The second derivative of the objective at a solution, in two parts: the effect of a moving point on its own gradient
+/// with everything else fixed, and the reaction of the plan to moving points. The Hessian in parameters w is
 ///   reaction + Σ_i μ_i slope(t_i) (∂t_i/∂w)(∂t_i/∂w)ᵀ + Σ_j ν_j slope(s_j) (∂s_j/∂w)(∂s_j/∂w)ᵀ.
 class LineCurvature {
  public:

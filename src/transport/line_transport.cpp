@@ -21,7 +21,7 @@ class PointsInMemory final : public LinePoints {
   void compress(const CompressionRule& rule) override {
     // Without response-side parameters t is the same at every w.
     if (measure_.is_of(position_, weight_, rule)) return;
-    measure_ = {};  // give its memory back before taking as much again
+    measure_ = {};  // free its memory before allocating as much again
     measure_ = CompressedMeasure(position_, weight_, rule);
   }
   [[nodiscard]] const CompressedMeasure& measure() const override { return measure_; }

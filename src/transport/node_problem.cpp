@@ -17,7 +17,7 @@ struct NodeProblem::Half {
   const RowCost* own_cost;         // of the targets, if they pay any
 };
 
-/// Points of one side that move: where they are, what the solution says there, and how.
+/// Moving points of one side: their positions, the solution there, and their momentum.
 struct NodeProblem::MovingPoints {
   const Vector& positions;
   const SideValues& values;
@@ -26,7 +26,7 @@ struct NodeProblem::MovingPoints {
 
 namespace {
 
-/// Positions that are evaluated at a time, so that the exponentials that give ℓ are still at hand when u is known.
+/// Positions evaluated at a time, so that the exponentials that give ℓ are still available when u is known.
 constexpr Index together = 64;
 
 /// core⁻¹ borderᵀ x with all border columns.
@@ -89,7 +89,7 @@ Drive drive(const Vector& x, const Vector& a, const MovingPoints& sources, doubl
   return sum;
 }
 
-/// core⁻¹h of constraints that move with their points, and what it takes off a right-hand side.
+/// core⁻¹h of constraints that move with their points; subtracts its effect from a right-hand side.
 template <class MovingPoints>
 Matrix move_constraint(const SideTerms& terms, const Ratio& ratio, const MovingPoints& points, Matrix& rhs) {
   const Curvature curvature = terms.curvature(ratio.log_ratio, ratio.multipliers);
@@ -126,7 +126,7 @@ NodeProblem::NodeProblem(LineMeasure rows, LineMeasure columns, const MarginalPo
 double NodeProblem::begin(const VectorRef& v) {
   kernel_.set_base(Vector::Zero(rows_.size()), v);
   const double error = solver_.begin(Vector::Zero(v.size()));
-  // Potentials this large leave too few digits for what the ascent adds to them, unless both are in the base.
+  // Potentials this large leave too few digits for the increments of the ascent, unless both are in the base.
   constexpr double large = 1e5;
   if (!(v.lpNorm<Eigen::Infinity>() > large)) return error;
   kernel_.set_base(solver_.row_potential(), v);
@@ -152,7 +152,7 @@ Vector NodeProblem::continued_column_potential(const VectorRef& positions, doubl
   return column_terms_.extend(log_sums, outcome_.columns.multipliers) - log_sums;
 }
 
-// The adjoint of section 3 of the mathematics, centred on the potentials: with p = ξ + εP, q = ζ + εQ and
+// The adjoint (docs/mathematics.md §3.1), centred on the potentials: with p = ξ + εP, q = ζ + εQ and
 // e = C/ε - u - v, the system [A₁ Γ; Γᵀ A₂][p; q] = [(C∘Γ)1; (C∘Γ)ᵀ1] becomes
 //   [A₁ Γ; Γᵀ A₂][P; Q] = [(e∘Γ)1 - εM₁u; (e∘Γ)ᵀ1 - εM₂v]   and   W = Γ(1 - e + P + Q),
 // in which no large cost cancels.
@@ -174,8 +174,8 @@ NodeProblem::Half NodeProblem::half(Side side) const {
           adjoint_.column_border, column_border_of_v_,          nullptr};
 }
 
-// At a position t let π be its conditional plan, π_q ∝ ν_q exp(v_q - d²/ε) with d = t - s_q. Then ℓ is π's log
-// normaliser, u = log r - ℓ, and per unit of weight at t, with W/μ = r π (1 - e + P + Q),
+// docs/mathematics.md §4.3. At a position t let π be its conditional plan, π_q ∝ ν_q exp(v_q - d²/ε) with d = t - s_q.
+// Then ℓ is π's log normaliser, u = log r - ℓ, and per unit of weight at t, with W/μ = r π (1 - e + P + Q),
 //   entropic value:  G = r·2<d>,
 //   transport cost:  G = 2r[(1 + P)<d> - <e d> + <Q d>],
 // where the row equation of the adjoint gives P(t)(1 + k) = <e> - <Q> + k(B l_P - u + B l_u), k the side's compliance.
@@ -212,7 +212,7 @@ void NodeProblem::evaluate_some(const Half& h, const VectorRef& positions, const
   const Vector log_ratio = h.terms.extend(sums, h.multipliers);
   const Vector k = h.terms.compliance(log_ratio, h.multipliers);
   const Vector potential = log_ratio - log_sums;
-  Vector pull = Vector::Zero(here);  // k(B l_P - u + B l_u), what the policy adds to the adjoint's row equation
+  Vector pull = Vector::Zero(here);  // k(B l_P - u + B l_u), the policy's term in the adjoint's row equation
   if (through_plan) {
     const Matrix border = h.terms.unit_border(log_ratio, h.multipliers);
     pull = k.cwiseProduct(border_times(border, h.adjoint_border.col(0)) - potential +
@@ -242,7 +242,8 @@ void NodeProblem::evaluate_some(const Half& h, const VectorRef& positions, const
   }
 }
 
-// When points move, the potentials change as functions: δu(t), δv(s). Linearising the row equation at any t,
+// docs/mathematics.md §4.5. When points move, the potentials change as functions: δu(t), δv(s). Linearising the row
+// equation at any t,
 //   r(1 + k) δu + ∫K δv dν - r k B l = -∫∂_s K(t,s) dm(s),   K = exp(u(t) + v(s) - d²/ε),  ∂_s K = K (v'(s) + 2d/ε),
 // with m the momentum of the columns, and the same for columns. For a ball the constraints move with the points too:
 //   core·l = borderᵀδu - h,   h = ∫B r' dm.
@@ -267,7 +268,7 @@ Matrix NodeProblem::reaction(const Vector& row_positions, const Vector& column_p
   return 0.5 * (hessian + hessian.transpose());
 }
 
-// δG at the positions of a side; everything is taken per unit of r first, because r itself may underflow.
+// δG at the positions of a side; computed per unit of r first, because r itself may underflow.
 Matrix NodeProblem::react(Side side, const MovingPoints& own, const MovingPoints& other, const Matrix& source_change,
                           const Matrix& l) const {
   const Half h = half(side);
@@ -297,7 +298,8 @@ Matrix NodeProblem::react(Side side, const MovingPoints& own, const MovingPoints
   return change_of_gradient;
 }
 
-// Seen from a position t of the other side, the box contributes the share f of t's sum, and over the box log K(t, ·)
+// docs/mathematics.md §4.4. Seen from a position t of the other side, the box contributes the share f of t's sum, and
+// over the box log K(t, ·)
 // has a slope v'(s) + 2d/ε, largest at one of its ends; with κ that slope times half the width, the integrand is at
 // worst like e^{κy} on [-1, 1]. A p-point Gauss rule loses what a polynomial of degree k = 2p misses of it, its
 // Chebyshev coefficient I_k(κ) ≈ exp(√(k² + κ²) - k asinh(k/κ)), against an integral of e^κ/κ. The box's error is the
@@ -379,7 +381,7 @@ Vector NodeProblem::interpolation_error(Side side, const Vector& cell_width, int
   return largest.min(0).exp();
 }
 
-// ℓ' at the nodes: with the plan at hand no exponential is needed (see evaluate() for the formulas).
+// ℓ' at the nodes: with the plan available no exponential is needed (see evaluate() for the formulas).
 Vector NodeProblem::log_sum_slope(Side side) const {
   const bool by_row = side == Side::response;
   const Eigen::ArrayXd sums = by_row ? kernel_.row_sums() : kernel_.column_sums();
@@ -406,7 +408,7 @@ Vector NodeProblem::partner_deviation(Side side) const {
 Vector NodeProblem::ratio_steepness(Side side) const {
   const Eigen::ArrayXd& log_ratio = ratio(side).log_ratio.array();
   const Eigen::ArrayXd slope = (log_sum_slope(side) + potential_slope(side)).cwiseAbs();
-  constexpr double hardly_any = -25;  // mass that no longer counts for the accuracies that compression aims at
+  constexpr double hardly_any = -25;  // mass that is negligible at the accuracy of the compression
   return (log_ratio > hardly_any).select(slope, 0);
 }
 

@@ -13,7 +13,7 @@
 
 namespace unshuffle::transport {
 
-/// What the solution says at positions of one side, per unit of weight. d is the distance to the other side.
+/// The solution at positions of one side, per unit of weight. d is the distance to the other side.
 struct SideValues {
   Vector log_ratio;        ///< log r(t).
   Vector potential;        ///< u(t), in units of ε.
@@ -28,8 +28,8 @@ struct Momentum {
   Matrix rows, columns;  ///< One column per direction.
 };
 
-/// What a row at a position pays for its mass beside the distance, in units of ε. Its slope is left out of Hessians, so
-/// rows that pay must not move.
+/// A row's own cost per mass, in addition to the distance, in units of ε. Hessians omit its slope, so rows that have
+/// one must not move.
 using RowCost = std::function<double(double)>;
 
 class NodeProblem {
@@ -40,7 +40,7 @@ class NodeProblem {
   NodeProblem(const NodeProblem&) = delete;
   NodeProblem& operator=(const NodeProblem&) = delete;
 
-  /// Marginal error at column potentials v (total, in units of ε); solve() goes on from there.
+  /// Marginal error at column potentials v (total, in units of ε); solve() continues from there.
   double begin(const VectorRef& v);
   void solve(const DualOptions& options);
   [[nodiscard]] const DualOutcome& outcome() const { return outcome_; }

@@ -95,7 +95,7 @@ Array solve_ball(const Array& weights, const Array& b, double a, double spread, 
     (distance > spread ? low : high) = lambda.ball;
     const double mean = (inverse * (r - 1)).sum() / inverse.sum();
     const double slope = -4 * (inverse * (r - 1 - mean) * (r - 1)).sum();  // d distance / dλ₃ along Σμr = 1
-    // Rows given up altogether leave a plateau where Newton's step is wild; a factor at a time leads off it.
+    // Rows given up completely leave a plateau where Newton's step is erratic; bounded factors lead off it.
     constexpr double largest_factor = 16;
     const double newton = std::exp(-std::log(distance / spread) * distance / (slope * lambda.ball));
     double next = lambda.ball * std::clamp(newton, 1 / largest_factor, largest_factor);
@@ -108,15 +108,15 @@ Array solve_ball(const Array& weights, const Array& b, double a, double spread, 
   return x;
 }
 
-// Sampled, ratio κ > 1. Let the rows that are left over go to a partner of their own, which takes what is missing,
-// κ - r per unit of weight, at any cost that is the same for all; its entropy is
+// docs/mathematics.md §2.5. Sampled, ratio κ > 1: surplus rows go to a dummy partner, which takes the missing mass,
+// κ - r per unit of weight, at a cost that is the same for all; its entropy is
 //   R/ε = Σμ [(κ - r) log((κ - r)/(κ - 1)) + r - 1],   so   u = -R'/ε = log((κ - r)/(κ - 1)),
-// where r - 1 sums to nothing and only makes u = 0 where r = 1. With r = exp(u + ℓ) that is r = κ/(1 + (κ - 1)e^{-ℓ}).
-// κ < 1. A row has κ for certain. What is beyond, r - κ, belongs to unseen rows of the same distribution, which take no
+// where r - 1 sums to zero and only makes u = 0 where r = 1. With r = exp(u + ℓ) that is r = κ/(1 + (κ - 1)e^{-ℓ}).
+// κ < 1: a row has κ for certain. The rest, r - κ, belongs to unseen rows of the same distribution, which have no
 // entropy of their own: their potential is one constant c, and e^u = c + κe^{-ℓ}. With c = 1 - κ, u = 0 where r = 1:
 //   r = κ + (1 - κ)e^ℓ,   u = log((1 - κ) r/(r - κ)),   R/ε = Σμ [(r - κ) log((r - κ)/(1 - κ)) - r log r].
-// Either way u has a bound, log(κ/(κ - 1)) above or log(1 - κ) below, that steps of an ascent in u would run into, so
-// this side is always the one that is solved for in closed form.
+// Either way u is bounded, by log(κ/(κ - 1)) above or log(1 - κ) below, which steps of an ascent in u would hit, so
+// this side is always the one solved in closed form.
 class SampledRows {
  public:
   explicit SampledRows(double ratio) : ratio_(ratio) {}
@@ -187,7 +187,7 @@ void validate(const MarginalPolicy& rows, const MarginalPolicy& columns) {
     throw InvalidInput("sampled sums on one side need exact sums on the other");
 }
 
-// As many rows on both sides all have a partner.
+// With equally many rows on both sides, all have a partner.
 MarginalPolicies of_sizes(MarginalPolicy rows, MarginalPolicy columns, Index n, Index m) {
   if (as_sampled(rows) != nullptr && as_sampled(columns) != nullptr) (n > m ? columns : rows) = Exact{};
   const auto fill = [](MarginalPolicy& policy, Index own, Index other) {

@@ -3,11 +3,11 @@
 // Everything is in units of ε: u = ξ/ε, and the plan is written against the weights,
 //   Γ_ij = μ_i ν_j exp(u_i + v_j - C_ij/ε),     row sums  μ̄_i = μ_i r_i,     r_i = exp(u_i + ℓ_i),
 //   ℓ_i = log Σ_j ν_j exp(v_j - C_ij/ε).
-// A policy R enters the lower problem as  min <C,Γ> + ε KL(Γ | μ⊗ν) + R(Γ1)  and is known by
+// A policy R (docs/mathematics.md §2.3) enters the lower problem as  min <C,Γ> + ε KL(Γ | μ⊗ν) + R(Γ1)  by
 //   scale:      given ℓ, the ratio r (and so u = log r - ℓ) that maximises the dual over this side;
-//   respond:    given u, the ratio the policy asks for and its dual term φ(u) = min_r R(μr)/ε + <u, μr>;
+//   respond:    given u, the ratio the policy requires and its dual term φ(u) = min_r R(μr)/ε + <u, μr>;
 //   curvature:  εM with d(μ̄) = -εM du at the solution, as a diagonal minus a thin low-rank part.
-// Nothing else in the library knows which policy is in force.
+// Nothing else in the library depends on which policy is used.
 #pragma once
 
 #include "unshuffle/transport/marginal.hpp"
@@ -39,7 +39,7 @@ struct Curvature {
 class SideTerms {
  public:
   SideTerms() = default;
-  /// `own_cost`, in units of ε, is paid by a row for its mass whoever the partner is; empty: nothing.
+  /// `own_cost`, in units of ε: the cost of a row's mass independent of the partner; empty: none.
   SideTerms(MarginalPolicy policy, Vector weights, double epsilon, Vector own_cost = {});
 
   [[nodiscard]] const Vector& weights() const { return weights_; }
@@ -47,11 +47,11 @@ class SideTerms {
 
   /// Row sums do not follow from the potential: u is zero whatever the other side does.
   [[nodiscard]] bool is_free() const { return std::holds_alternative<Free>(policy_); }
-  /// The policy fixes the total mass, so that potentials are known up to a constant only if the other side's does too.
+  /// Whether the policy fixes the total mass. If both sides do, potentials are determined only up to a constant.
   [[nodiscard]] bool fixes_mass() const;
 
   /// The policy's answer to log sums; `base` is the part of u that is already in them: ℓ = log_sums - base.
-  /// (Splitting u keeps its digits when ε is tiny; for exact marginals φ leaves out the constant <base, μ>.)
+  /// (Splitting u keeps its digits when ε is tiny; for exact marginals φ omits the constant <base, μ>.)
   [[nodiscard]] Ratio scale(const VectorRef& log_sums, const VectorRef& base) const;
   /// The policy's answer to a potential u = base + potential; sampled sums have none.
   [[nodiscard]] Ratio respond(const VectorRef& potential, const VectorRef& base) const;
@@ -59,7 +59,7 @@ class SideTerms {
   [[nodiscard]] Vector extend(const VectorRef& log_sums, const Multipliers& multipliers) const;
 
   [[nodiscard]] Curvature curvature(const VectorRef& log_ratio, const Multipliers& multipliers) const;
-  /// k with diag(εM) = μ r k: how far a row's ratio yields to its potential, d(log r) = -k du at fixed multipliers.
+  /// k with diag(εM) = μ r k: how a row's ratio responds to its potential, d(log r) = -k du at fixed multipliers.
   [[nodiscard]] Vector compliance(const VectorRef& log_ratio, const Multipliers& multipliers) const;
   /// The columns B that the border of εM is made of.
   [[nodiscard]] Matrix unit_border(const VectorRef& log_ratio, const Multipliers& multipliers) const;

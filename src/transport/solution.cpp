@@ -30,7 +30,7 @@ const std::vector<double>& Solution::error_history() const { return state_->outc
 int Solution::sinkhorn_steps() const { return state_->outcome.sinkhorn_steps; }
 int Solution::newton_steps() const { return state_->outcome.newton_steps; }
 
-// Section 3 of the mathematics, centred on the potentials as on the scalar path (node_problem.cpp).
+// docs/mathematics.md §3.1, centred on the potentials as on the scalar path (node_problem.cpp).
 Matrix Solution::gradient(Objective objective) const {
   if (objective == Objective::entropic) return plan();
   State& state = *state_;
@@ -44,7 +44,8 @@ Matrix Solution::gradient(Objective objective) const {
   return w;
 }
 
-// dΓ = Γ(du + dv - dC/ε) and H [du; dv] = [(Γ∘dC)1; (Γ∘dC)ᵀ1]/ε, so with H [p; q] = [(Γ∘G)1; (Γ∘G)ᵀ1] the product
+// docs/mathematics.md §3.2. dΓ = Γ(du + dv - dC/ε) and H [du; dv] = [(Γ∘dC)1; (Γ∘dC)ᵀ1]/ε, so with
+// H [p; q] = [(Γ∘G)1; (Γ∘G)ᵀ1] the product
 // <G, dΓ> is <Γ(p + q - G)/ε, dC>.
 Matrix Solution::pull_back(const MatrixRef& cotangent) const {
   State& state = *state_;

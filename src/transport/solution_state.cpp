@@ -48,8 +48,7 @@ void Solution::State::descend(double largest, const Descent& pace, const Limits&
   run_stages(std::move(stages), Vector::Zero(kernel.cols()), pace, limits);
 }
 
-// The last stage is the first to be listed. Each ε starts from the potentials of the one before, which are right up to
-// a few ε.
+// Stages are listed last to first. Each ε starts from the potentials of the one before, which are right up to a few ε.
 void Solution::State::run_stages(std::vector<double> stages, Vector start, const Descent& pace, const Limits& limits) {
   int sinkhorn = 0, newton = 0;
   while (!stages.empty()) {
@@ -88,7 +87,7 @@ void Solution::State::conclude() {
   message = outcome.message;
   if (!std::isfinite(value)) {  // free sums on both sides, and costs hundreds of ε below zero
     converged = false;
-    message = "the plan's mass is beyond the largest double: costs are too far below zero for so small an epsilon";
+    message = "the plan's mass exceeds the largest double: costs are too far below zero for so small an epsilon";
   }
 }
 

@@ -1,4 +1,4 @@
-// A problem with any cost as DualSolver takes it, and once it is solved all that a Solution gives.
+// A problem with any cost in the form DualSolver takes, and once solved everything a Solution provides.
 #pragma once
 
 #include <mutex>
@@ -18,8 +18,8 @@ struct Potentials {
   Vector rows, columns;
 };
 
-/// Where things lie for the solver. S lives on the columns, so the side with fewer rows is laid there, or the one that
-/// is not sampled: `transposed` says that the caller's rows are the kernel's columns.
+/// Layout for the solver. S lives on the columns, so the side with fewer rows goes there, or the one that is not
+/// sampled: `transposed` means that the caller's rows are the kernel's columns.
 struct Layout {
   Layout(Matrix given, Measures weights, MarginalPolicies demanded);
 
@@ -49,9 +49,9 @@ struct Solution::State {
   [[nodiscard]] bool fits(const Potentials& start) const;
   /// From potentials that fit, at the final ε.
   void ascend(const Potentials& start, const Limits& limits);
-  /// From a smooth problem, `largest` the largest |cost|, down to the one asked for.
+  /// From a smooth problem down to the final one; `largest` is the largest |cost|.
   void descend(double largest, const Descent& pace, const Limits& limits);
-  /// Works out what is read of the solution.
+  /// Computes the quantities that the solution offers.
   void conclude();
 
   /// The curvature's system at the solution. Its factor is kept for the next, so one thread works on it at a time.

@@ -12,9 +12,9 @@
 namespace unshuffle::transport {
 namespace {
 
-/// First in haste, and again with more care where that did not arrive.
+/// First quickly, then with more care if that did not converge.
 constexpr Descent hasty{0.25, 1e-2}, careful{0.6, 1e-6};
-/// Beyond this it is not rounding that keeps a solve from converging.
+/// Above this, a failure to converge is not due to rounding.
 constexpr double far_off = 1e-6;
 
 void validate(const SolverOptions& options) {

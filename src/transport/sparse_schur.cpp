@@ -8,8 +8,8 @@ namespace {
 using Sparse = Eigen::SparseMatrix<double>;
 using Entries = std::vector<Eigen::Triplet<double>>;
 
-/// An entry counts when it is this share of its row: as small as leaves no more products than Γ has entries, so that P
-/// costs less than a few products with S.
+/// The share of its row above which an entry counts: as small as possible with no more products than Γ has entries, so
+/// that P costs less than a few products with S.
 double cutoff_for(const Matrix& plan, const Vector& row_sums, Team* team) {
   for (const double cutoff : {1e-4, 1e-3, 1e-2}) {
     Eigen::ArrayXd kept = Eigen::ArrayXd::Zero(plan.rows());
@@ -52,7 +52,7 @@ SparseSchur::SparseSchur(const Matrix& plan, const Vector& row_sums, const Vecto
   Entries entries;
   for (Index k = 0; k < all.rows(); ++k)
     entries.emplace_back(static_cast<int>(all(k, 0)), static_cast<int>(all(k, 1)), -all(k, 2));
-  constexpr double ridge = 1e-10;  // of a preconditioner it costs nothing, and keeps the factor from rounding's reach
+  constexpr double ridge = 1e-10;  // costs a preconditioner nothing and keeps the factor safe from rounding
   for (Index j = 0; j < a2.size(); ++j)
     entries.emplace_back(static_cast<int>(j), static_cast<int>(j), a2[j] * (1 + ridge));
   Sparse p(a2.size(), a2.size());

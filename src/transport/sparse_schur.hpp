@@ -1,9 +1,9 @@
-// S = A₂ - ΓᵀA₁⁻¹Γ made of the large entries of Γ alone: a preconditioner of the S that is not formed.
+// S = A₂ - ΓᵀA₁⁻¹Γ from the large entries of Γ alone: a preconditioner for the S that is not formed.
 //
-// S is the Laplacian of a graph between columns, whose edges w_jk = Σ_i Γ_ij Γ_ik / a₁_i are few where ε is small, and
-// where its diagonal alone tells nothing of the weak links by which conjugate gradients would creep. With edges left
-// out, P = A₂ - Γ̃ᵀA₁⁻¹Γ̃ stays diagonally dominant, hence positive, and P⁻¹S has no eigenvalue above two. Where ε is
-// large no entry stands out, P is A₂, and S is well conditioned.
+// S is the Laplacian of a graph between columns, whose edges w_jk = Σ_i Γ_ij Γ_ik / a₁_i are few when ε is small; the
+// diagonal alone then misses the weak links that slow conjugate gradients down. With edges omitted, P = A₂ - Γ̃ᵀA₁⁻¹Γ̃
+// stays diagonally dominant, hence positive, and P⁻¹S has no eigenvalue above two. When ε is large no entry stands out,
+// P is A₂, and S is well conditioned.
 #pragma once
 
 #include <Eigen/SparseCholesky>

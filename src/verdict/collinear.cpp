@@ -10,7 +10,7 @@ namespace unshuffle {
 
 namespace {
 
-/// Columns of ∂f/∂w over rows that all occur, or over some of very many, whichever row is beside which.
+/// Columns of ∂f/∂w over all rows, or over a sample of very many; how rows are paired does not matter.
 Matrix columns_of(const Problem& problem, const Model& bound) {
   constexpr Index enough = 200'000;
   const Index rows = std::max(problem.responses(), problem.features());
@@ -26,9 +26,9 @@ Matrix columns_of(const Problem& problem, const Model& bound) {
 
 }  // namespace
 
-// A combination of columns that is the same in every row is an intercept's if there is one, so that columns are then
-// compared as they differ from their mean, output by output. They depend on each other where their correlations have
-// an eigenvalue of zero; its vector says which.
+// With an intercept, a combination of columns that is constant over rows is already explained, so columns are centred,
+// output by output. They are linearly dependent where their correlation matrix has a zero eigenvalue; the eigenvector
+// shows which columns are involved.
 std::vector<std::string> collinear_parameters(const Problem& problem, const Model& bound) {
   constexpr double nothing = 1e-10, a_part = 1e-3;
   if (!bound.linear_in_parameters()) return {};

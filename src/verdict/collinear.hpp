@@ -1,4 +1,4 @@
-// Columns that depend on each other linearly.
+// Linearly dependent columns.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace unshuffle {
 
-/// Names of the parameters of columns that are linear combinations of each other, so that only sums of their effects
-/// are determined, whatever the links are. Empty where there are none, and for models not linear in their parameters.
+/// Names of the parameters whose columns are linearly dependent, so that only combinations of their effects are
+/// determined, whatever the links are. Empty if there are none, and for models not linear in their parameters.
 [[nodiscard]] std::vector<std::string> collinear_parameters(const Problem& problem, const Model& bound);
 
 }  // namespace unshuffle

@@ -36,9 +36,9 @@ double gained_by_chance(Index parameters, Index rows) {
 }
 
 // Two predictions s and s' of the same rows have the same distribution when their characteristic functions agree. The
-// differences of cos(ωs) and sin(ωs) at a few ω are bounded and paired row by row, so their means with their own
-// covariance make a Hotelling statistic, about χ² with as many degrees of freedom as differ at all (cos(ωs) and
-// cos(-ωs) do not). s is in units of its spread.
+// differences of cos(ωs) and sin(ωs) at a few ω are bounded and paired row by row, so their means and covariance give a
+// Hotelling statistic, approximately χ² with as many degrees of freedom as there are differences that do not vanish
+// identically (as cos(ωs) - cos(-ωs) does). s is in units of its spread (docs/mathematics.md §10.3).
 bool same_distribution(const Vector& s, const Vector& other) {
   constexpr std::array frequencies{0.5, 1.0, 1.5, 2.5};
   constexpr auto count = static_cast<Index>(2 * frequencies.size());

@@ -1,4 +1,4 @@
-// Whether the data can tell the answer from others, and if not, why.
+// Whether the data distinguishes the answer from other solutions, and if not, why.
 #pragma once
 
 #include <string>

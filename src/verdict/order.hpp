@@ -12,7 +12,7 @@ struct OrderEvidence {
   double rows = 0;    ///< Links in the order given.
   double linked = 0;  ///< How many of them are taken to be right.
   Index parameters = 0;
-  double chance = 0;        ///< How probable it is that rows in order agree as well when none belong together.
+  double chance = 0;        ///< Probability of agreement this good if no link in the order given is right.
   double error = 0;         ///< Root mean square standard error of predictions, in standard deviations of the noise.
   double agreement = 1;     ///< With regression on all rows, as a probability.
   double independence = 1;  ///< Of wrong links and features, as a probability.

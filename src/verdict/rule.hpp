@@ -1,4 +1,4 @@
-// A verdict as a table: the first rule that holds.
+// A verdict as a table of rules; the first that holds applies.
 #pragma once
 
 #include <functional>

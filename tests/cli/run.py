@@ -122,7 +122,7 @@ class Success(Case):
         self.write("two.csv", "y,cents\n" + "".join(f"{row['y']},{100 * float(row['y'])}\n" for row in rows))
         done = self.run_here("fit", "two.csv", "f.csv", "--response", "y,cents", "--hint", "rows", "--method", "ls")
         self.assertIn('note: two.csv: the response "cents" has the standard deviation', done.stderr)
-        self.assertIn("bring them to like scales", done.stderr)
+        self.assertIn("bring them to similar scales", done.stderr)
 
     def test_json_is_printed_alone(self):
         self.make_sample()
@@ -475,7 +475,7 @@ class BadUsage(Case):
                     says="--repeat = 0 must be at least 1")
 
     def test_two_outputs_in_one_file(self):
-        self.refuse_fit("--pairs", "fit.json", says="--out and --pairs both name fit.json; give each a file of its own")
+        self.refuse_fit("--pairs", "fit.json", says="--out and --pairs both name fit.json; give each its own file")
         self.refuse_fit("--links", "o", "--report", "./o", says="--links and --report both name ./o")
         self.refuse_fit("--method", "robot", "--trace", "o", "--checkpoint", "o", says="--trace and --checkpoint both name o")
         self.refuse_fit("--method", "robot", "--stream", "--trace", "fit.json", says="--out and --trace both name fit.json")
@@ -483,16 +483,16 @@ class BadUsage(Case):
 
     def test_options_without_meaning_are_not_ignored(self):
         for method in ("entropic", "ls", "rr", "one-step"):
-            self.refuse_fit("--method", method, "--trace", "t.csv", says="--trace has a meaning with --method robot, ")
-        self.refuse_fit("--method", "robot", "--bootstrap", "9", says="--bootstrap has a meaning with --method auto")
+            self.refuse_fit("--method", method, "--trace", "t.csv", says="--trace applies only with --method robot, ")
+        self.refuse_fit("--method", "robot", "--bootstrap", "9", says="--bootstrap applies only with --method auto")
         self.refuse_fit("--method", "mixture", "--bootstrap", "1", says="--bootstrap = 1 must be 0 or at least 2")
-        self.refuse_fit("--unmatched", "0.1", says="--unmatched has a meaning with --method robot-robust only")
-        self.refuse_fit("--batch", "10", says="--batch has a meaning with the optimizers momentum and adam only")
-        self.refuse_fit("--rs-samples", "10", says="--rs-samples has a meaning with --method rs only")
-        self.refuse_fit("--optimizer", "lbfgs", "--method", "am", says="--optimizer has a meaning with --method robot, robot-robust, robot-unrolled only")
+        self.refuse_fit("--unmatched", "0.1", says="--unmatched applies only with --method robot-robust")
+        self.refuse_fit("--batch", "10", says="--batch applies only with the optimizers momentum and adam")
+        self.refuse_fit("--rs-samples", "10", says="--rs-samples applies only with --method rs")
+        self.refuse_fit("--optimizer", "lbfgs", "--method", "am", says="--optimizer applies only with --method robot, robot-robust, robot-unrolled")
         self.refuse_fit("--method", "oracle", "--quiet", says="oracle needs known pairs")
-        self.refuse_fit("--method", "robot", "--truth", "t.json", says="--truth has a meaning with --method oracle only")
-        self.refuse_fit("--method", "oracle", "--truth", "t.json", "--known", "k.csv", says="give one of them")
+        self.refuse_fit("--method", "robot", "--truth", "t.json", says="--truth applies only with --method oracle")
+        self.refuse_fit("--method", "oracle", "--truth", "t.json", "--known", "k.csv", says="use one of them")
         self.refuse_fit("--robust", "--method", "robot", says="--robust contradicts --method robot")
 
 
@@ -604,7 +604,7 @@ class BadData(Case):
             self.write("w.json", content)
             self.refuse(3, "gradient", "r.csv", "f.csv", "--response", "y", "--quiet", "--at", "w.json", says=says)
 
-        refuse_at("{", "w.json: not JSON")
+        refuse_at("{", "w.json: not valid JSON")
         refuse_at("{}", 'w.json: the key "coefficients" is missing')
         refuse_at('{"coefficients": {"a": 1, "b": 2}}', 'w.json: the coefficient "c" is missing')
         refuse_at('{"coefficients": {"a": 1, "b": 2, "c": 3, "d": 4}}', 'w.json: the model has no parameter "d"')
@@ -665,7 +665,7 @@ class Reproduce(Case):
 
     def test_what_cannot_be_reproduced(self):
         self.refuse(2, "reproduce", "nothing", "--out", "a", says="nothing")
-        self.refuse(2, "reproduce", "cytometry", "--cytometry-file", "x.fcs", "--out", "a", says="belong together")
+        self.refuse(2, "reproduce", "cytometry", "--cytometry-file", "x.fcs", "--out", "a", says="must be given together")
         self.refuse(3, "reproduce", "rho", "--from", "none", "--out", "a", says="rho.csv", creates=["a"])
 
 
@@ -680,7 +680,7 @@ class BadDisk(Case):
     def test_missing_output_folder(self):
         for option in ("--out", "--pairs", "--trace"):
             self.refuse_output(option, "none/file", says="none/file: cannot be written: No such file or directory")
-        self.refuse(4, "simulate", "sensing", "--out", "r.csv/s", says="r.csv/s: cannot be made")
+        self.refuse(4, "simulate", "sensing", "--out", "r.csv/s", says="r.csv/s: cannot be created")
 
     @unittest.skipIf(os.geteuid() == 0, "root may write anywhere")
     def test_folder_without_permission(self):
@@ -771,25 +771,25 @@ class Cytometry(Case):
     def test_bad_files_and_options_are_refused(self):
         self.make_events()
         fit = ["fit", "s/responses.fcs", "s/features.fcs", "--response", "y"]
-        self.refuse(2, *fit, "--transform", "magic", says='"magic" is no scale')
+        self.refuse(2, *fit, "--transform", "magic", says='"magic" is not a scale')
         self.refuse(3, *fit, "--transform", "q=log", says='no column "q"')
-        self.refuse(3, *fit, "--transform", "log", says="which is no finite number on the scale log")
+        self.refuse(3, *fit, "--transform", "log", says="which is not a finite number on the scale log")
         self.refuse(3, *fit, "--compensate", says="no spillover matrix")
         self.refuse(3, *fit, "--gates", "missing.xml", says="missing.xml")
         self.refuse(2, *fit, "--equal-mass-gates", 1, says="equal-mass gates = 1 must be at least 2")
         self.refuse(3, *fit, "--equal-mass-gates", 3, says="mass_gate")
         csv_fit = ["fit", "s/responses.csv", "s/features.csv", "--response", "y"]
         for option in (["--transform", "log"], ["--compensate"], ["--gates", "g.xml"]):
-            self.refuse(2, *csv_fit, *option, says=option[0] + " has a meaning with FCS files only")
+            self.refuse(2, *csv_fit, *option, says=option[0] + " applies only with FCS files")
         self.write("broken.fcs", "FCS3.1 and nothing more")
-        self.refuse(3, "fit", "broken.fcs", "--response", "y", says="broken.fcs: this is no FCS file")
-        self.refuse(3, "info", "broken.fcs", says="broken.fcs: this is no FCS file")
-        self.refuse(2, "simulate", "cytometry", "--mean", 1, "--out", "u", says="--mean has no meaning")
-        self.refuse(2, "simulate", "linear", "--fcs", "--out", "u", says="--fcs has a meaning with the design cytometry")
+        self.refuse(3, "fit", "broken.fcs", "--response", "y", says="broken.fcs: this is not an FCS file")
+        self.refuse(3, "info", "broken.fcs", says="broken.fcs: this is not an FCS file")
+        self.refuse(2, "simulate", "cytometry", "--mean", 1, "--out", "u", says="--mean cannot be used with the design cytometry")
+        self.refuse(2, "simulate", "linear", "--fcs", "--out", "u", says="--fcs applies only with the design cytometry")
         self.refuse(2, "simulate", "cytometry", "--from", "s/features.fcs", "--out", "u", says="--response")
-        self.refuse(2, "simulate", "cytometry", "--transform", "log", "--out", "u", says="--from only")
+        self.refuse(2, "simulate", "cytometry", "--transform", "log", "--out", "u", says="apply only with --from")
         self.refuse(2, "simulate", "cytometry", "--from", "s/features.fcs", "--response", "z1", "--noise", 1, "--out", "u",
-                    says="--noise has no meaning with --from")
+                    says="--noise cannot be used with --from")
 
 
 class GivenUpRows(Case):
@@ -847,7 +847,7 @@ class Tracking(Case):
         self.make_video()
         if "opencv" not in components():
             self.refuse(2, "track", "Walk", "--out", "r", "--draw", "drawn", says="libopencv-imgcodecs-dev")
-            self.skipTest("the component opencv is not here; what is said about it was checked")
+            self.skipTest("the component opencv is not installed; its message was checked")
         self.make_film()
         out = self.succeed("track", "Walk", "Film", "--out", "results", "--draw", "drawn")
         self.assertIn("Drew drawn/Film", out)
@@ -865,12 +865,12 @@ class Tracking(Case):
     def test_a_siamese_model_learns_from_pictures_and_tracks(self):
         self.make_film()
         small = ["train-tracker", "Film", "--model", "siamese", "--width", 0.125, "--birth-wait", 1, "--hold-out", 3]
-        self.refuse(2, *small, "--out", "s.pt", "--hidden", 3, says="--hidden has no meaning with --model siamese")
-        self.refuse(2, "train-tracker", "Film", "--out", "s.json", "--width", 0.5, says="--width has no meaning with --model boxes")
+        self.refuse(2, *small, "--out", "s.pt", "--hidden", 3, says="--hidden cannot be used with --model siamese")
+        self.refuse(2, "train-tracker", "Film", "--out", "s.json", "--width", 0.5, says="--width cannot be used with --model boxes")
         for name, package in ("torch", "libtorch-dev"), ("opencv", "libopencv-imgcodecs-dev"):
             if name not in components():
                 self.refuse(2, *small, "--out", "s.pt", says=package)
-                self.skipTest(f"the component {name} is not here; what is said about it was checked")
+                self.skipTest(f"the component {name} is not installed; its message was checked")
         out = self.succeed(*small, "--epochs", 2, "--out", "whole.pt", "--trace", "trace.csv")
         self.assertRegex(out, r"Held out, 2 predictions: IoU with the truth 0\.\d+ untrained -> 0\.\d+ trained")
         self.assertEqual(len(read_rows(self.path("trace.csv"))), 2)

@@ -245,7 +245,7 @@ TEST(StateFile, what_is_written_reads_back_and_says_what_is_wrong) {
   says(changed([](auto& state) { state["conv_r1.bias"] = torch::zeros({3}); }),
        "w.pt: conv_r1.bias has the shape [3]; [80] was expected");
   says(changed([](auto& state) { state["conv_r1.bias"].fill_(NAN); }), "conv_r1.bias holds a value that is not finite");
-  says(changed([](auto& state) { state["extra"] = torch::zeros({1}); }), "extra is no tensor of SiamRPN");
+  says(changed([](auto& state) { state["extra"] = torch::zeros({1}); }), "extra is not a tensor of SiamRPN");
   // Files from before torch 0.4.1 count no batches.
   EXPECT_NO_THROW((void)loaded(changed([](auto& state) {
     std::erase_if(state, [](const auto& entry) { return entry.first.ends_with("num_batches_tracked"); });

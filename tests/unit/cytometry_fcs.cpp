@@ -114,7 +114,7 @@ TEST(Fcs, a_logarithm_claimed_for_floats_is_not_believed_and_said) {
   builder.keywords["$TOT"] = "1";
   const FcsFile file = parse(builder);
   EXPECT_EQ(file.events(0, 0), 512);
-  EXPECT_TRUE(mentions(file.notes, "$P1E says logarithmic"));
+  EXPECT_TRUE(mentions(file.notes, "$P1E claims a logarithmic scale"));
 }
 
 TEST(Fcs, doubled_delimiters_are_part_of_the_value) {
@@ -228,11 +228,11 @@ TEST(FcsRefusal, every_keyword_that_cannot_be_used_is_named_with_its_value) {
 
 TEST(FcsRefusal, files_that_are_something_else) {
   const auto of = [](const std::string& content) { return complaint([&] { (void)parse_fcs(content, "t.fcs"); }); };
-  EXPECT_NE(of("").find("no FCS file"), std::string::npos);
-  EXPECT_NE(of("a,b\n1,2\n").find("no FCS file"), std::string::npos);
+  EXPECT_NE(of("").find("not an FCS file"), std::string::npos);
+  EXPECT_NE(of("a,b\n1,2\n").find("not an FCS file"), std::string::npos);
   EXPECT_NE(of("FCS1.0" + std::string(60, ' ')).find("1.0"), std::string::npos);
   EXPECT_NE(of("FCS3.1    " + std::string(60, 'x')).find("byte 10 of the FCS header"), std::string::npos);
-  EXPECT_NE(of("FCS3.1          589999999" + std::string(60, ' ')).find("TEXT is said to be at bytes"),
+  EXPECT_NE(of("FCS3.1          589999999" + std::string(60, ' ')).find("TEXT is declared at bytes"),
             std::string::npos);
   EXPECT_NE(of("FCS3.1          58      58      " + std::string(26, ' ')).find("the file has 58 bytes"),
             std::string::npos);
@@ -316,7 +316,7 @@ TEST(Compensation, matrices_that_mean_nothing_are_refused) {
 TEST(EventTable, values_without_a_place_on_the_scale_are_named) {
   const FcsFile file = events_of((Matrix(2, 1) << 1, -3).finished());
   const std::string message = complaint([&] { (void)event_table(file, {.scales = {{"", "log"}}}); });
-  EXPECT_EQ(message, "t.fcs, event 2: channel \"C1\" holds -3, which is no finite number on the scale log");
+  EXPECT_EQ(message, "t.fcs, event 2: channel \"C1\" holds -3, which is not a finite number on the scale log");
 }
 
 TEST(EventTable, a_channel_has_its_own_scale_or_that_of_all) {

@@ -172,14 +172,14 @@ TEST(Gating, patterns_name_the_gates_an_event_is_in) {
 TEST(GatingRefusal, says_file_line_element_and_value) {
   EXPECT_EQ(complaint(document("<g:RectangleGate g:id=\"r\">\n" + on("A", "g:min=\"low\"") + "</g:RectangleGate>")),
             "g.xml:3: <g:dimension>: min = \"low\"; a number was expected");
-  EXPECT_NE(complaint("nonsense").find("g.xml:1: this is no XML"), std::string::npos);
+  EXPECT_NE(complaint("nonsense").find("g.xml:1: this is not XML"), std::string::npos);
   EXPECT_NE(complaint("<a/>").find("<gating:Gating-ML> of version 2.0 was expected"), std::string::npos);
   EXPECT_NE(complaint(document("")).find("there is no gate"), std::string::npos);
   EXPECT_NE(complaint(document("<g:PolytopeGate g:id=\"p\"/>")).find("Boolean gate was expected"), std::string::npos);
   EXPECT_NE(complaint(document(range("r", "A", ""))).find("min, max or both"), std::string::npos);
   EXPECT_NE(complaint(document(range("r", "A", "g:min=\"1\"", "g:parent_id=\"x\""))).find("gate \"x\""),
             std::string::npos);
-  EXPECT_NE(complaint(document(range("r", "A", "g:min=\"1\"", "g:parent_id=\"r\""))).find("\"r\" needs itself"),
+  EXPECT_NE(complaint(document(range("r", "A", "g:min=\"1\"", "g:parent_id=\"r\""))).find("\"r\" depends on itself"),
             std::string::npos);
   EXPECT_NE(complaint(document(range("r", "A", "g:min=\"1\"") + range("r", "B", "g:min=\"1\""))).find("two gates"),
             std::string::npos);
@@ -193,7 +193,7 @@ TEST(GatingRefusal, says_file_line_element_and_value) {
                 .find("W = 9 must be"),
             std::string::npos);
   EXPECT_NE(complaint(document("<t:transformation t:id=\"s\"><t:flog t:T=\"-1\" t:M=\"4\"/></t:transformation>"))
-                .find("no rising scale"),
+                .find("do not define an increasing scale"),
             std::string::npos);
 }
 

@@ -43,7 +43,7 @@ TEST(Estimators, impossible_values_are_refused_naming_option_value_and_constrain
   EXPECT_EQ(refusal(Robot{.descent = {.step = {.momentum = 1}}}), "momentum = 1 must be at least 0 and below 1");
   EXPECT_EQ(refusal(Entropic{.bootstrap = {1}}), "bootstrap = 1 must be 0 or at least 2");
   EXPECT_EQ(refusal(Robot{.descent = {.step = {.batch = 10}}}),
-            "batch has a meaning with the optimizers momentum and adam only");
+            "batch applies only with the optimizers momentum and adam");
   EXPECT_NE(refusal(Robot{.descent = {.gradient_tolerance = std::numeric_limits<double>::quiet_NaN()}}), "");
 }
 

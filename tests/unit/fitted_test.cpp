@@ -89,7 +89,7 @@ TEST_F(FittedFile, matches_the_same_tables_as_the_fit_that_was_saved) {
       expect_same(made.match(problem, rows), before);
     }
     EXPECT_EQ(complaint<InvalidInput>([&] { (void)loaded.match(); }),
-              "the rows that were fitted are not at hand; give the tables to match");
+              "the fitted rows are not available; pass the tables to match");
   }
 }
 

@@ -151,8 +151,7 @@ TEST(FitJson, other_optima_are_listed_once) {
 }
 
 TEST(FitJson, broken_files_are_told_apart) {
-  EXPECT_EQ(complaint<BadData>([] { (void)parameters_from_json("{", "w.json"); }),
-            "w.json: not JSON: byte 2 cannot be understood");
+  EXPECT_EQ(complaint<BadData>([] { (void)parameters_from_json("{", "w.json"); }), "w.json: not valid JSON at byte 2");
   EXPECT_EQ(complaint<BadData>([] { (void)parameters_from_json("{\"coefficients\": {\"a\": 1e999}}", "w.json"); }),
             "w.json: holds a number beyond the largest double");
   EXPECT_EQ(complaint<BadData>([] { (void)parameters_from_json("[1]", "w.json"); }),

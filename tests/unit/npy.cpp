@@ -70,7 +70,7 @@ TEST(Npy, sizes_are_not_believed) {
 
 TEST(Npy, what_is_no_number_is_refused) {
   EXPECT_EQ(refusal(npy(described("|O", "(1,)"), "12345678")),
-            "z.npy: holds elements of type \"|O\"; float64, float32, integers or truth values are read");
+            "z.npy: holds elements of type \"|O\"; float64, float32, integers and booleans are supported");
   EXPECT_NE(refusal(npy("{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (1,)}", eights({1}))), "read");
   EXPECT_EQ(refusal(npy(described("<f8", "(1, 2)"), eights({1, NAN}))),
             "z.npy: row 0 of column \"z2\" is nan; a finite number was expected");

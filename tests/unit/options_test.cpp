@@ -117,8 +117,8 @@ TEST(Options, validation_sees_values_that_were_never_set_by_name_and_options_tha
   };
   EXPECT_EQ(said({}, {"dummy_share", "dummy_loud"}), "");
   EXPECT_EQ(said({.share = 1}, {}), "dummy_share = 1 must be above 0 and below 1");
-  EXPECT_EQ(said({}, {"dummy_count"}), "dummy_count has a meaning with dummy_loud only");
-  EXPECT_EQ(said({.count = 5}, {}), "dummy_count has a meaning with dummy_loud only");
+  EXPECT_EQ(said({}, {"dummy_count"}), "dummy_count applies only with dummy_loud");
+  EXPECT_EQ(said({.count = 5}, {}), "dummy_count applies only with dummy_loud");
   EXPECT_EQ(said({.count = 5, .loud = true}, {"dummy_count"}), "");
   EXPECT_EQ(unread_options(Dummy{}), std::vector<std::string>{"dummy_count"});
   EXPECT_EQ(unread_options(Dummy{.loud = true}), std::vector<std::string>{});
@@ -217,8 +217,8 @@ TEST(Estimators, options_that_are_not_read_are_refused_naming_those_who_read_the
   const auto said = [](Estimator estimator, const char* name, const OptionValue& value) {
     return complaint<InvalidInput>([&] { set_option(estimator, name, value); });
   };
-  EXPECT_EQ(said(Robot{}, "gw_epsilon", 0.1), "gw_epsilon has a meaning with method = sinkhorn-gw only");
-  EXPECT_EQ(said(Mixture{}, "em_chains", std::int64_t{2}), "em_chains has a meaning with method = em, hard-em only");
+  EXPECT_EQ(said(Robot{}, "gw_epsilon", 0.1), "gw_epsilon applies only with method = sinkhorn-gw");
+  EXPECT_EQ(said(Mixture{}, "em_chains", std::int64_t{2}), "em_chains applies only with method = em, hard-em");
   EXPECT_EQ(said(Ls{}, "no_such", 1.0), "there is no option no_such");
   EXPECT_EQ(said(Robot{}, "epsilon", -1.0), "epsilon = -1 must be > 0");
   const auto together = [](const Estimator& estimator, const std::vector<std::string>& given) {
@@ -227,7 +227,7 @@ TEST(Estimators, options_that_are_not_read_are_refused_naming_those_who_read_the
   EXPECT_EQ(together(Robot{}, {"epsilon", "epsilon_abs"}), "epsilon and epsilon_abs exclude each other");
   EXPECT_EQ(together(Robot{.descent = {.epsilon_start = 1e-5}}, {}), "epsilon_start = 1e-05 must be above ε = 0.0001");
   EXPECT_EQ(together(RobotRobust{.rho1 = 0, .rho2 = 0}, {}), "rho2 = 0 must be > 0 where rho1 = 0");
-  EXPECT_EQ(together(Am{}, {"learning_rate"}), "learning_rate has a meaning with gradient steps only");
+  EXPECT_EQ(together(Am{}, {"learning_rate"}), "learning_rate applies only with gradient steps");
   EXPECT_EQ(together(Am{.matched_step = MatchedStep::gradient}, {"learning_rate"}), "");
 }
 
@@ -291,7 +291,7 @@ TEST_F(Flags, what_only_some_have_a_use_for_is_passed_over_by_the_others) {
   EXPECT_EQ(all_as_text(am), all_as_text(Am{}));  // exact steps have no size
   EXPECT_EQ(std::get<Am>(stepping).step.learning_rate, 0.01);
   EXPECT_EQ(complaint<InvalidInput>([&] { flags.apply(am); }),
-            "optimizer has a meaning with method = robot, robot-robust, robot-unrolled only");
+            "optimizer applies only with method = robot, robot-robust, robot-unrolled");
 }
 
 TEST_F(Flags, every_flag_sets_its_option) {

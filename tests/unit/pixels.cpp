@@ -261,7 +261,7 @@ TEST(Components, one_that_is_missing_says_what_to_install) {
     (void)load_function(none, "unshuffle_none");
     FAIL();
   } catch (const InvalidInput& error) {
-    EXPECT_STREQ(error.what(), "nothing needs the component none, which is not here: install nothing");
+    EXPECT_STREQ(error.what(), "nothing needs the component none, which is not installed: install nothing");
   }
 }
 

@@ -102,7 +102,7 @@ TEST(Table, what_holds_no_table_is_refused) {
 TEST(Table, broken_quotes_are_refused) {
   EXPECT_EQ(complaint("a\n\"never closed\n"), "t.csv: a quoted field is never closed");
   EXPECT_EQ(complaint("a\n1\n5\"x\n"),
-            "t.csv:3: a quote stands inside a field; quote the whole field and double the quote");
+            "t.csv:3: quote inside a field; quote the whole field and double the inner quote");
 }
 
 TEST(Table, an_unknown_column_is_answered_with_those_there_are) {

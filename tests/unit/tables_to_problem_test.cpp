@@ -49,8 +49,9 @@ TEST(TablesToProblem, responses_of_unlike_scales_are_mentioned) {
   const Names notes = notes_of("a,b\n1,11\n2,22\n3,33\n");
   ASSERT_EQ(notes.size(), 1u);
   EXPECT_EQ(notes[0],
-            "r.csv: the response \"b\" has the standard deviation 8.98 and \"a\" 0.816; responses share one noise, so "
-            "bring them to like scales (divide each by a constant) or the larger decides alone");
+            "r.csv: the response \"b\" has the standard deviation 8.98 and \"a\" 0.816; responses share one noise "
+            "variance, so "
+            "bring them to similar scales (divide each by a constant) or the larger dominates");
 }
 
 TEST(TablesToProblem, weights_are_taken_where_the_column_is) {
@@ -125,7 +126,7 @@ TEST(TablesToProblem, one_table_gives_its_other_columns_to_the_feature_side) {
 TEST(TablesToProblem, a_table_without_features_is_refused) {
   const Table right = parse_csv("id\na\nb\n", "f.csv");
   EXPECT_EQ(complaint<BadData>(responses(), right, {.response = {"y"}}),
-            "f.csv: no column of numbers is left to be a feature");
+            "f.csv: no numeric column is left to serve as a feature");
 }
 
 TEST(KnownPairs, a_pairs_file_reads_back_without_its_unmatched_rows) {

@@ -215,7 +215,7 @@ TEST(Team, SharedPlansHaveNoSingleEntries) {
     (void)evaluator.links(Vector::Constant(bound->parameters(), 0.1));
     return complaint([&] { (void)evaluator.plan_entry(0, 0); });
   });
-  EXPECT_EQ(said, "a plan that several processes share cannot be asked for single entries");
+  EXPECT_EQ(said, "single entries of a plan shared by several processes are not available");
 }
 
 }  // namespace

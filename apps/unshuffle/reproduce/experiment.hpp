@@ -11,7 +11,7 @@ namespace unshuffle::app {
 
 /// One number of one run, in long form: a row of the experiment's CSV.
 struct Measurement {
-  std::string panel;     ///< Which part of the figure.
+  std::string panel;     ///< Part of the figure.
   double x = 0;          ///< The setting on its axis.
   int run = 0;           ///< Repetition; of a matrix, the column.
   std::string method;    ///< Who.
@@ -24,7 +24,7 @@ using Measurements = std::vector<Measurement>;
 /// Throws BadData naming file and line for anything to_csv would not have written.
 [[nodiscard]] Measurements measurements_from_csv(const std::string& path);
 
-/// Something the paper says, and what is found here.
+/// A claim of the paper, and the result here.
 struct Claim {
   std::string paper;
   bool holds = false;
@@ -38,7 +38,7 @@ struct Listing {
 
 struct Findings {
   std::vector<Claim> claims{};
-  Listing table{};  ///< Empty when the figure says it all.
+  Listing table{};  ///< Empty when the figure suffices.
 };
 
 struct Settings {

@@ -1,8 +1,8 @@
 // The linear model on two platforms, all rows shuffled, against methods that align point sets.
 //
-// The paper compares fits: a residual is that of rows matched anew, so that a model may fit better than the true one.
-// Whether it predicts linked rows is measured too; the features are Gaussian, so that all links lost leave w unknown
-// but for its length.
+// The paper compares fits: residuals are those of rows rematched under the model, so a model can fit better than the
+// true one. Prediction of linked rows is measured too; the features are Gaussian, so with all links lost only the
+// length of w is determined.
 #include <fmt/format.h>
 
 #include "reproduce/four_panels.hpp"
@@ -18,7 +18,7 @@ const std::vector<std::string> methods{"oracle", "ls", "em", "sliced-gw", "sinkh
 Measurements trial(const Measurement& place, const SimulateOptions& design) {
   // As in the paper, EM is shown in one panel only; it needs a start that full shuffling does not give.
   if (place.method == "em" && place.panel != "noise") return {};
-  // An entropic alignment takes O(n³) per iteration; three draws of it show where it stands.
+  // An entropic alignment takes O(n³) per iteration; three draws are enough to place it.
   if (place.method == "sinkhorn-gw" && (place.run >= 3 || design.rows > 1000)) return {};
   const std::int64_t starts = place.method.starts_with("robot") ? 3 : 0;
   const TrialOptions options{.options = {{"starts", starts}}, .seed = design.seed};

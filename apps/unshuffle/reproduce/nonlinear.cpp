@@ -14,7 +14,7 @@ namespace {
 
 const std::vector<std::string> methods{"oracle", "ls", "robot", "robot-robust"};
 
-/// Rows of D1 that are kept, with the rows of D2 that they are linked with (truth) or stand beside (as given).
+/// The retained rows of D1 with their linked rows of D2 (truth), or with the rows at the same position (as given).
 struct Split {
   Problem train, test;
   std::vector<KnownPair> truth;

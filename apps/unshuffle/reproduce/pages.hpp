@@ -1,4 +1,4 @@
-// What a reader of the results opens: a page in HTML, and the same in Markdown.
+// The results as an HTML page, and the same in Markdown.
 #pragma once
 
 #include <string>

@@ -16,7 +16,7 @@ struct Sample {
   Problem train;
   Problem test;
   std::vector<KnownPair> truth;       ///< The links of `train`.
-  std::optional<Vector> consensus{};  ///< What RS found, where that is known already.
+  std::optional<Vector> consensus{};  ///< The result of RS, if already known.
 };
 [[nodiscard]] Sample sample_of(const SimulateOptions& options);
 
@@ -26,14 +26,14 @@ struct Sample {
 /// Transport cost of responses to features, whatever their links, over Σ(y - ȳ)².
 [[nodiscard]] double transport_error(const Problem& unlinked, const Model& model, const Vector& w);
 
-/// What a trial gives to every method, as far as it reads it; one thread each, as trials run side by side.
+/// What a trial passes to every method that reads it; one thread each, as trials run in parallel.
 struct TrialOptions {
   std::vector<std::pair<std::string, OptionValue>> options{};
   bool row_hint = false;
   std::uint64_t seed = 0;
 };
 
-/// A method as experiments name it, on a sample: the options that its name stands for are set on top of `trial`.
+/// A method by its name in the experiments, on a sample: the options implied by the name are added to `trial`.
 ///   rs + robot     ROBOT from the consensus of RS
 ///   robot-paper    the same with the paper's step size, batches and number of steps
 /// am, em and hard-em start from RS too where rows are hinted, as in the paper. `oracle` is told the truth.

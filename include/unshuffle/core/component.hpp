@@ -1,7 +1,7 @@
 // Optional parts of the program, each a module of its own beside it.
 //
-// They are loaded when first asked for and not linked: libtorch and OpenCV take half a second to load, which nobody
-// should pay who fits a regression, and MPI is of use where there are several processes only.
+// They are loaded on first use instead of being linked: libtorch and OpenCV take half a second to load, which a
+// regression should not pay for, and MPI is useful only with several processes.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // Bad input throws at the boundary, in one sentence that names the thing, its value and what was expected.
-// Numeric trouble never throws: it is a status in the result.
+// Numerical failure never throws: it is a status in the result.
 #pragma once
 
 #include <stdexcept>
@@ -18,7 +18,7 @@ class Error : public std::runtime_error {
   int exit_code_;
 };
 
-/// An option or argument is impossible: `epsilon = -1 must be > 0`.
+/// An option or argument is invalid: `epsilon = -1 must be > 0`.
 class InvalidInput : public Error {
  public:
   explicit InvalidInput(const std::string& message) : Error(message, 2) {}

@@ -1,4 +1,4 @@
-// How a fit is carried out, whichever estimator makes it. Only the seed has a say in the answer.
+// How a fit is carried out, whatever the estimator. Only the seed affects the answer.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,19 @@ struct Execution {
   std::uint64_t seed = 0;  ///< Of everything random.
   int threads = 0;         ///< 0: all. Same answer for any number.
 
-  /// File in which finished starts, refinements and bootstrap samples are kept; the same fit goes on from it after it
-  /// was cut off, to the same bits. Empty: none. Not for tables in pieces.
+  /// File that stores finished starts, refinements and bootstrap samples; an interrupted fit resumes from it with
+  /// bit-identical results. Empty: none. Not for tables in pieces.
   std::string checkpoint{};
 
-  /// Processes that call fit() alike, each with all rows, and share the work; all get the same answer. Must outlive the
-  /// fit; none: this process alone. Only the leader's progress and checkpoint are used, and progress cannot stop them.
+  /// Processes that all call fit() with the same arguments and all rows, and share the work; all get the same answer.
+  /// Must outlive the fit; null: this process alone. Only the leader's progress and checkpoint are used, and progress
+  /// cannot stop the others.
   Team* team = nullptr;
 
   /// Called with (done, total) units of work from the calling thread; return false to stop early.
   std::function<bool(double, double)> progress{};
 
-  Dialect dialect = Dialect::cpp;  ///< In whose terms messages name options.
+  Dialect dialect = Dialect::cpp;  ///< How messages spell options.
 };
 
 }  // namespace unshuffle

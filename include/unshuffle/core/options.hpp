@@ -1,15 +1,15 @@
-// Options that are declared once.
+// Options declared once.
 //
 // A struct of options describes its fields to a visitor, with name, help and constraint. Command-line flags, help, man
-// page, completion, Python parameters, validation, refusal of options that are not read, checkpoint keys and
-// docs/options.md are all made from that description:
+// page, completion, Python parameters, validation, rejection of options that have no effect, checkpoint keys and
+// docs/options.md are all generated from that description:
 //
 //   struct Huber {
 //     double threshold = 1.345;
 //
 //     template <class Self, class Visit>
 //     static void describe(Self& self, Visit&& visit) {
-//       visit(OptionText{"rr_threshold", "Residuals beyond so many noise standard deviations count as wrong links.",
+//       visit(OptionText{"rr_threshold", "Residuals beyond this many noise standard deviations count as wrong links.",
 //                        positive},
 //             self.threshold);
 //     }
@@ -50,8 +50,8 @@ struct OptionText {
   const char* name;  ///< As in Python; the flag has dashes for underscores.
   const char* help;  ///< One sentence or two.
   Constraint constraint{};
-  bool read = true;            ///< Whether the other options leave it a meaning.
-  const char* read_with = "";  ///< What it has a meaning with, where that is not always so.
+  bool read = true;            ///< Whether it has an effect, given the other options.
+  const char* read_with = "";  ///< What it requires to have an effect; empty: nothing.
 };
 
 template <class Enum>
@@ -85,12 +85,12 @@ struct OptionInfo {
   std::string name;
   std::string help;
   std::string kind;                ///< "switch", "whole number", "number", "word", "list".
-  std::string constraint;          ///< As in Constraint; empty: anything of its kind.
-  std::vector<std::string> words;  ///< Those it may be, where it is a word.
+  std::string constraint;          ///< As in Constraint; empty: any value of its kind.
+  std::vector<std::string> words;  ///< The allowed values of a word.
   OptionValue standard;            ///< Its default.
 };
 
-/// A default or a value as text that reads back as the same.
+/// A default or a value as text that parses back to the same value.
 [[nodiscard]] std::string text_of(const OptionValue& value);
 
 namespace detail {
@@ -185,7 +185,7 @@ template <class Options>
   return infos;
 }
 
-/// Sets the option of that name and says whether there is one. Text "auto" stands for the default of any option. Throws
+/// Sets the option of that name; returns whether it exists. The text "auto" resets any option to its default. Throws
 /// InvalidInput naming the option, the value and what was expected.
 template <class Options>
 bool set_option(Options& options, std::string_view name, const OptionValue& value) {
@@ -206,8 +206,8 @@ bool set_option(Options& options, std::string_view name, const OptionValue& valu
   return found;
 }
 
-/// Throws InvalidInput for a value that breaks its constraint (defaults may: they stand for something that is not
-/// given), and for an option among `given` that the other options leave without a meaning.
+/// Throws InvalidInput for a value that violates its constraint (defaults may: they can mark a value that was not
+/// given), and for an option in `given` that has no effect with the other options.
 template <class Options>
 void validate_options(const Options& options, const std::vector<std::string>& given = {}) {
   const std::vector<OptionInfo> standard = describe_options<Options>();
@@ -225,7 +225,7 @@ void validate_options(const Options& options, const std::vector<std::string>& gi
   });
 }
 
-/// Names of the options that the others leave without a meaning.
+/// Names of the options that have no effect with the others.
 template <class Options>
 [[nodiscard]] std::vector<std::string> unread_options(const Options& options) {
   std::vector<std::string> names;

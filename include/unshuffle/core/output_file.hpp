@@ -1,4 +1,4 @@
-// Output files appear whole or not at all.
+// Output files are written atomically: complete or not at all.
 #pragma once
 
 #include <string>
@@ -8,22 +8,22 @@
 
 namespace UNSHUFFLE_EXPORT unshuffle {
 
-/// Writes beside the target, syncs, then renames over it. Devices and pipes (/dev/stdout) are written straight to.
+/// Writes a temporary file beside the target, syncs it and renames it over the target. Devices and pipes (/dev/stdout)
+/// are written directly.
 /// Throws SystemFailure with path and reason, and leaves neither a temporary file nor a damaged target.
 void write_whole_file(const std::string& path, std::string_view content);
 
-/// With the folders above it, where they are missing. Throws SystemFailure with path and reason.
+/// Creates the folder and its missing parents. Throws SystemFailure with path and reason.
 void make_folder(const std::string& path);
 
 /// Throws SystemFailure when `path` could not be written; lets a long run fail before it starts.
 void require_writable(const std::string& path);
 
-/// Whether both paths mean one file, however they are written. Devices (/dev/stdout) take several outputs in turn and
-/// are never one.
+/// Whether both paths refer to the same file. Devices (/dev/stdout) accept several outputs in turn and never count as
+/// the same.
 [[nodiscard]] bool same_output(const std::string& one, const std::string& other);
 
-/// Removes what write_whole_file() has begun and not yet put in its place. Safe in a signal handler that ends the
-/// process.
+/// Removes temporary files that write_whole_file() has not yet renamed. Safe in a signal handler that ends the process.
 void remove_unfinished_files() noexcept;
 
 }  // namespace unshuffle

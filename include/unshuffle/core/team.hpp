@@ -1,4 +1,4 @@
-// Processes that work on one problem. What they say to each other goes through here and nowhere else.
+// Processes that work on one problem. All their communication goes through this interface.
 #pragma once
 
 #include <memory>
@@ -22,22 +22,22 @@ class Team {
   [[nodiscard]] virtual int rank() const { return 0; }  ///< 0: this process leads.
   [[nodiscard]] virtual int size() const { return 1; }
   [[nodiscard]] bool leads() const { return rank() == 0; }
-  /// Of that many rows, those of this process.
+  /// This process's share of that many rows.
   [[nodiscard]] RowShare share_of(Index rows) const {
     const Index first = rows * rank() / size();
     return {first, rows * (rank() + 1) / size() - first};
   }
 
-  /// Everyone gets the leader's values.
+  /// All processes get the leader's values.
   virtual void broadcast(std::vector<double>&) {}
-  /// The leader gets everyone's values, one behind the other by rank; the others get nothing.
+  /// The leader gets the values of all processes, concatenated by rank; the others get nothing.
   [[nodiscard]] virtual std::vector<double> gather(std::vector<double> own) { return own; }
-  /// The leader gets the sums of everyone's values, which are equally many.
+  /// The leader gets the element-wise sums of the values of all processes.
   virtual void sum(std::vector<double>&) {}
-  /// Likewise the largest of everyone's values.
+  /// Likewise the element-wise maxima.
   virtual void largest(std::vector<double>&) {}
 
-  // The same for everyone, and to the same bits: processes that go on alike from here must not drift apart.
+  // The same with the result on every process, bit for bit, so that processes that continue in lockstep stay in step.
   [[nodiscard]] std::vector<double> gather_for_all(std::vector<double> own) {
     std::vector<double> all = gather(std::move(own));
     broadcast(all);
@@ -52,7 +52,7 @@ class Team {
     broadcast(values);
   }
 
-  /// Ends every process at once: what one of them cannot do, the others would wait for.
+  /// Ends every process at once; otherwise the others would wait for the one that failed.
   virtual void abort(int) {}
 
   /// Sent and received by this process so far.
@@ -65,10 +65,10 @@ class Team {
   double bytes_ = 0;
 };
 
-/// Whether there is anyone to share work with.
+/// Whether there are other processes to share work with.
 [[nodiscard]] inline bool several(const Team* team) { return team != nullptr && team->size() > 1; }
 
-/// The processes that mpirun started; one alone when it did not. Throws InvalidInput when there are several and this
+/// The processes started by mpirun; a team of one without it. Throws InvalidInput when there are several and this
 /// program was built without MPI.
 [[nodiscard]] std::unique_ptr<Team> make_team();
 

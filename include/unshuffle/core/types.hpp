@@ -1,4 +1,4 @@
-// The few types every folder shares.
+// Types used everywhere.
 #pragma once
 
 #include <Eigen/Core>
@@ -18,7 +18,7 @@ enum class Side { response, feature };
 
 /// What the outer problem minimises over w.
 enum class Objective {
-  transport,  ///< F(w) = <C(w), Γ*(w)>, the paper's; differentiated through Γ* by one adjoint solve.
+  transport,  ///< F(w) = <C(w), Γ*(w)>, as in the paper; differentiated through Γ* by one adjoint solve.
   entropic,   ///< The optimal value of the lower problem itself; with ε = 2σ² it is a Gaussian log-likelihood.
 };
 

@@ -1,7 +1,7 @@
-// Sentences that mention options, in the words of whoever reads them.
+// Messages that mention options, spelled for the front end in use.
 //
-// The library does not know whether an option came from a command line, from Python or from C++. It marks the options
-// in its messages, and the front end puts them in its own terms: `--gw-epsilon`, `gw_epsilon`.
+// The library does not know whether an option came from a command line, from Python or from C++. It marks options in
+// its messages, and the front end spells them its own way: `--gw-epsilon`, `gw_epsilon`.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ enum class Dialect { cpp, command_line, python };
 /// Marks an option, or an option and its value, inside a message: "try {}", option("hint", "rows").
 [[nodiscard]] std::string option(std::string_view name, std::string_view value = "");
 
-/// The message with its options as that reader writes them.
+/// The message with its options spelled for that front end.
 [[nodiscard]] std::string in_terms_of(Dialect dialect, std::string_view message);
 
 /// An option's flag on the command line.

@@ -18,12 +18,12 @@ struct Spillover {
   Matrix matrix;                       ///< dyes × detectors.
 };
 
-/// What the file itself says ($SPILLOVER, SPILL, SPILLOVER, $SPILL, $COMP or COMP, in this order); the dyes go by their
-/// detectors' names.
+/// The file's own matrix ($SPILLOVER, SPILL, SPILLOVER, $SPILL, $COMP or COMP, in this order); dyes are named after
+/// their detectors.
 [[nodiscard]] std::optional<Spillover> spillover_of(const FcsFile& file);
 
 /// Events × dyes: t = m·S⁺, least squares where there are more detectors than dyes. Throws BadData when a detector is
-/// not a channel or the matrix cannot be undone.
+/// not a channel or the matrix cannot be inverted.
 [[nodiscard]] Matrix unmixed(const FcsFile& file, const Spillover& spillover);
 
 /// Undoes the file's own spillover in place; throws BadData when the file has none.

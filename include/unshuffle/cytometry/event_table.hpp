@@ -1,4 +1,4 @@
-// Events as a table, so that cytometry files can stand wherever CSV files can.
+// Events as a table, so that cytometry files are accepted wherever CSV files are.
 #pragma once
 
 #include <string>
@@ -36,7 +36,7 @@ struct EventOptions {
 /// Throws BadData naming event and channel when a value is not finite.
 [[nodiscard]] Table event_table(FcsFile file, const EventOptions& options);
 
-/// The file as a table: FCS when its name ends in .fcs, NumPy's when in .npy, else CSV. What was odd in an FCS file is
+/// The file as a table: FCS if its name ends in .fcs, NumPy if in .npy, else CSV. Irregularities of an FCS file are
 /// added to `notes`.
 [[nodiscard]] Table read_table(const std::string& path, const EventOptions& options, KeepText keep_text,
                                std::vector<std::string>& notes);

@@ -12,12 +12,12 @@
 namespace unshuffle {
 namespace UNSHUFFLE_EXPORT cytometry {
 
-/// Upper-case name → value; FCS keywords do not tell case apart.
+/// Upper-case name → value; FCS keywords are not case-sensitive.
 using Keywords = std::map<std::string, std::string>;
 
 struct FcsChannel {
   std::string name;     ///< $PnN; P1, P2, ... where the file gives none.
-  std::string label{};  ///< $PnS, what a person calls the channel; may be empty.
+  std::string label{};  ///< $PnS, a descriptive name; may be empty.
   int bits = 32;        ///< $PnB.
   double range = 0;     ///< $PnR: stored values are below it.
   double decades = 0;   ///< $PnE: of a logarithmic amplifier; 0: linear.
@@ -31,23 +31,23 @@ struct FcsFile {
   Keywords keywords;    ///< Of TEXT and of supplemental TEXT.
   std::vector<FcsChannel> channels;
   Matrix events;                   ///< events × channels, on the linear scale: amplifier logarithm and gain undone.
-  std::vector<std::string> notes;  ///< One sentence each: what contradicts itself in the file and how it was read.
+  std::vector<std::string> notes;  ///< One sentence each: inconsistencies in the file and how they were resolved.
 
-  /// Position of a channel by $PnN; throws BadData saying which channels there are.
+  /// Position of a channel by $PnN; throws BadData listing the channels.
   [[nodiscard]] Index channel(const std::string& name) const;
   /// The same; -1 when there is none.
   [[nodiscard]] Index find(const std::string& name) const;
 };
 
-/// Throws BadData naming the file, the keyword and its value for what cannot be read. Sizes a file declares are held
-/// against its length before any memory is taken.
+/// Throws BadData naming the file, the keyword and its value for anything unreadable. Declared sizes are checked
+/// against the file's length before any memory is allocated.
 [[nodiscard]] FcsFile read_fcs(const std::string& path);
 
 /// As read_fcs, from memory.
 [[nodiscard]] FcsFile parse_fcs(std::string_view content, const std::string& source);
 
 /// An FCS 3.1 file of 32-bit floats, little-endian; of `file` the channels, events and keywords without $ are written.
-/// Throws InvalidInput when it would be longer than an FCS header can say.
+/// Throws InvalidInput if it would be longer than an FCS header can represent.
 [[nodiscard]] std::string to_fcs(const FcsFile& file);
 
 /// Whether a path ends in .fcs, in any case.

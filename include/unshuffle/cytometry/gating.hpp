@@ -1,4 +1,4 @@
-// Gates: regions of channel space that say which events are cells of a kind. Read from Gating-ML 2.0.
+// Gates: regions of channel space that select cells of a kind. Read from Gating-ML 2.0.
 #pragma once
 
 #include <compare>
@@ -27,14 +27,14 @@ struct Ratio {
   auto operator<=>(const Ratio&) const = default;
 };
 
-/// A scale that a gate's dimension refers to; values beyond the bounds are put onto them.
+/// A scale that a gate's dimension refers to; values beyond the bounds are clamped.
 struct BoundedScale {
   Scale scale;
   std::optional<double> lowest{};
   std::optional<double> highest{};
 };
 
-/// What a gate looks at: a channel (or a ratio of two), compensated and on a scale.
+/// A dimension of a gate: a channel (or a ratio of two), compensated and on a scale.
 struct Dimension {
   std::variant<std::string, Ratio> of;
   std::string compensation = "uncompensated";  ///< uncompensated, FCS (the file's own matrix) or a matrix by its id.
@@ -94,7 +94,7 @@ struct GateSet {
 
 /// Rectangle, polygon, ellipsoid, quadrant and Boolean gates, parents, scales (flin, flog, fasinh, logicle, hyperlog,
 /// fratio) and spectrum matrices. Throws BadData naming file, line, gate and value. External entities and document
-/// types are not looked at.
+/// types are ignored.
 [[nodiscard]] GateSet parse_gating_ml(const std::string& content, const std::string& source);
 [[nodiscard]] GateSet read_gating_ml(const std::string& path);
 
@@ -107,7 +107,7 @@ using Membership = std::vector<std::vector<bool>>;
 /// For each event the ids of the gates it is in, joined by +, or "none".
 [[nodiscard]] std::vector<std::string> gate_patterns(const GateSet& gates, const Membership& membership);
 
-/// 1 … count by rank of the value: as many rows in each as can be, equal values in order of their rows.
+/// 1 … count by rank of the value, with sizes as equal as possible; equal values in order of their rows.
 [[nodiscard]] std::vector<Index> equal_mass_gates(const Vector& values, Index count);
 
 }  // namespace cytometry

@@ -1,5 +1,5 @@
-// The paper's cytometry experiments: FC, where all links are lost, and GFC, where cells were sorted by gates first and
-// links are lost within each gate.
+// The paper's cytometry experiments: FC, with all links lost, and GFC, with cells sorted by gates first and links lost
+// within each gate.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,10 @@ struct ShuffleOptions {
 };
 
 struct ShuffledEvents : ShuffledSample {
-  ShuffleOptions options;  ///< With nothing left open.
+  ShuffleOptions options;  ///< With everything filled in.
   bool drawn = false;      ///< Coefficients are those the events were drawn with; else of linked least squares.
   double intercept = 0;
-  Vector y_unit;  ///< Mean and standard deviation taken off the response, of the training events.
+  Vector y_unit;  ///< Mean and standard deviation by which the response was standardised, of the training events.
   Matrix z_unit;  ///< Likewise, one column per feature.
   std::vector<std::string> notes;
 };

@@ -1,5 +1,5 @@
-// Scales on which cytometry data is looked at. Intensities span decades and reach below zero after compensation, so
-// beside the logarithm there are scales that are linear around zero and logarithmic beyond.
+// Scales for cytometry data (docs/mathematics.md §16). Intensities span decades and fall below zero after compensation,
+// so besides the logarithm there are scales that are linear around zero and logarithmic beyond.
 //
 // The parametrised scales are those of Gating-ML 2.0: T is the top of the scale (mapped to 1), M the number of decades,
 // W the width of the linear part in decades, A the number of additional negative decades.
@@ -63,7 +63,7 @@ class Logicle {
   /// Throws InvalidInput unless T > 0, M > 0, 0 ≤ W ≤ M/2 and -W ≤ A ≤ M - 2W.
   explicit Logicle(const LogicleParameters& parameters);
   double operator()(double x) const;
-  /// The intensity shown at this place of the scale.
+  /// The intensity at this position of the scale.
   [[nodiscard]] double inverse(double y) const;
 
  private:

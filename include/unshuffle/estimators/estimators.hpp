@@ -1,4 +1,4 @@
-// The estimators, as values: what each of them does is in docs/methods, what it reads is declared here, once.
+// The estimators as values. docs/methods describes what each does; its options are declared here, once.
 //
 // To add an option: a field and its description in the struct. To add an estimator: a struct, its place in `Estimator`,
 // a row of traits in registry.cpp and a function estimate(const TheStruct&, const Input&).
@@ -42,10 +42,11 @@ struct Bootstrap {
 
   template <class Self, class Visit>
   static void describe(Self& self, Visit&& visit) {
-    visit(OptionText{"bootstrap",
-                     "Standard errors from so many samples of the fitted model (adjusted: of the rows); 0: by formula.",
-                     {"0 or at least 2", [](double v) { return v == 0 || v >= 2; }}},
-          self.samples);
+    visit(
+        OptionText{"bootstrap",
+                   "Standard errors from this many samples of the fitted model (adjusted: of the rows); 0: by formula.",
+                   {"0 or at least 2", [](double v) { return v == 0 || v >= 2; }}},
+        self.samples);
   }
 };
 
@@ -76,9 +77,9 @@ struct Auto {
   }
 };
 
-/// The law of the noise of rows that are linked rightly.
+/// The noise law of rightly linked rows.
 enum class NoiseLawKind {
-  automatic,  ///< Normal where nothing speaks against it, else estimated.
+  automatic,  ///< Normal unless the data contradicts it, else estimated.
   normal,
   estimated,  ///< A density of any shape whose spread may change with the prediction; one response.
 };
@@ -87,7 +88,7 @@ inline constexpr std::array noise_law_words{Word<NoiseLawKind>{"auto", NoiseLawK
                                             Word<NoiseLawKind>{"estimated", NoiseLawKind::estimated}};
 constexpr std::span<const Word<NoiseLawKind>> words_of(NoiseLawKind) { return noise_law_words; }
 
-/// Rows in order are linked rightly or not.
+/// Rows in order, some linked wrongly.
 struct Mixture {
   NoiseLawKind law = NoiseLawKind::automatic;
   Precision precision{};
@@ -106,9 +107,9 @@ struct Mixture {
   }
 };
 
-/// What regression on rows in order takes the share of wrong links to be.
+/// The share of wrong links that regression on rows in order assumes.
 enum class WrongShare {
-  interval,  ///< Anything from none to the bound that contradictions allow, which is part of the standard errors.
+  interval,  ///< Anything from zero to the bound set by contradictions; its uncertainty is part of the standard errors.
   bound,     ///< The bound.
 };
 inline constexpr std::array wrong_share_words{Word<WrongShare>{"interval", WrongShare::interval},
@@ -174,7 +175,7 @@ struct Robot {
   }
 };
 
-/// The same where rows may stay without a partner.
+/// The same, with rows allowed to stay unmatched.
 struct RobotRobust {
   double unmatched = 0.2;
   double rho1 = -1;  ///< Negative: not given.
@@ -213,7 +214,7 @@ struct RobotUnrolled {
   }
 };
 
-/// The plan at the answer of a method that links rows by itself.
+/// The plan at the answer of a method that chooses its own links.
 struct PlanAtAnswer {
   Smoothing smoothing{};
   Precision precision{};
@@ -309,14 +310,14 @@ struct HardEm {
   }
 };
 
-/// Robust regression on rows in the order given, then outliers are matched anew.
+/// Robust regression on rows in the order given, then outliers are rematched.
 struct Rr {
   double threshold = 1.345;
   PlanAtAnswer plan{};
 
   template <class Self, class Visit>
   static void describe(Self& self, Visit&& visit) {
-    visit(OptionText{"rr_threshold", "Residuals beyond so many noise standard deviations count as wrong links.",
+    visit(OptionText{"rr_threshold", "Residuals beyond this many noise standard deviations count as wrong links.",
                      positive},
           self.threshold);
     describe_each(visit, self.plan);
@@ -339,7 +340,7 @@ struct Rs {
   }
 };
 
-/// Rows matched anew by a regression on rows in order, then regression.
+/// Rows rematched by a regression on rows in order, then regression.
 struct OneStep {
   PlanAtAnswer plan{};
 
@@ -378,15 +379,15 @@ struct SinkhornGw {
 using Estimator = std::variant<Auto, Mixture, Adjusted, Entropic, Robot, RobotRobust, RobotUnrolled, Ls, Oracle, Am, Em,
                                HardEm, Rr, Rs, OneStep, SlicedGw, SinkhornGw>;
 
-/// Whether `unshuffle compare` tries it without being asked.
+/// Whether `unshuffle compare` tries it by default.
 enum class Compared {
   always,
-  with_known_pairs,  ///< It can do nothing without.
-  on_small_tables,   ///< On others it takes longer than all the rest together.
+  with_known_pairs,  ///< Requires them.
+  on_small_tables,   ///< On larger ones it takes longer than all the others together.
   on_request,
 };
 
-/// What kind of estimator it is. Whoever wants to know asks here, not for the estimator.
+/// The kind of estimator. Code asks for traits, never for a particular estimator.
 struct EstimatorTraits {
   std::string_view name;     ///< As typed: "robot-robust".
   std::string_view help;     ///< One line.
@@ -394,7 +395,7 @@ struct EstimatorTraits {
   bool prior = false;        ///< Reads prior weights of pairs and soft keys.
   bool traced = false;       ///< Keeps a trace of its iterations.
   bool likelihood = false;   ///< Its links have a likelihood: they are one to one, and ε is that of the noise.
-  bool tells_links = false;  ///< May tell how likely each row is linked in the order given.
+  bool tells_links = false;  ///< May estimate how likely each row is linked in the order given.
   bool in_pieces = false;    ///< Fits tables that are larger than memory.
   bool shares_plan = false;  ///< Processes can share one plan between them.
   Compared compared = Compared::always;
@@ -422,21 +423,21 @@ struct EstimatorEntry {
 /// All of them, in the order they are listed to users.
 [[nodiscard]] const std::vector<EstimatorEntry>& all_estimators();
 
-/// Names of the estimators that have this trait, by comma.
+/// Names of the estimators with this trait, separated by commas.
 [[nodiscard]] std::string estimators_with(bool EstimatorTraits::*trait);
 
-/// Sets one option by name. Throws InvalidInput when the estimator does not read it, naming those that do, or when the
-/// value will not do.
+/// Sets one option by name. Throws InvalidInput if the estimator does not read it, naming those that do, or if the
+/// value is invalid.
 void set_option(Estimator& estimator, std::string_view name, const OptionValue& value);
 
-/// Throws InvalidInput naming the option, its value and the broken constraint; also for options among `given` that have
-/// no meaning beside the others.
+/// Throws InvalidInput naming the option, its value and the violated constraint; also for options in `given` that have
+/// no effect with the others.
 void validate(const Estimator& estimator, const std::vector<std::string>& given = {});
 
-/// Names of those of its options that the others leave without a meaning.
+/// Names of its options that have no effect with the others.
 [[nodiscard]] std::vector<std::string> unread_options(const Estimator& estimator);
 
-/// What those options are that several of them have; defaults where one does not read them.
+/// Options common to several estimators; defaults for one that does not read them.
 [[nodiscard]] Precision precision_of(const Estimator& estimator);
 [[nodiscard]] int bootstrap_of(const Estimator& estimator);
 [[nodiscard]] double noise_sd_of(const Estimator& estimator);
@@ -447,12 +448,12 @@ void validate(const Estimator& estimator, const std::vector<std::string>& given 
 /// The name and every option with its value, for keys and digests.
 [[nodiscard]] std::string all_as_text(const Estimator& estimator);
 
-/// What the plan at the answer is made with: ε (which estimators with a likelihood replace by that of the noise),
-/// precision, and how exactly sums have to be kept in tables of that many rows.
+/// Settings of the plan at the answer: ε (which estimators with a likelihood replace by that of the noise), precision,
+/// and the policies of both sides for tables of that many rows.
 [[nodiscard]] EvaluatorOptions plan_options(const Estimator& estimator, double responses, double features);
 
 /// The paper's training: momentum at 1e-4 on mini-batches, ε = 1e-4 of the largest cost, 2000 steps on batches of 500
-/// for models linear in w, else 80 steps on batches that grow with n. What paper_settings stands for.
+/// for models linear in w, else 80 steps on batches that grow with n. Selected by paper_settings.
 [[nodiscard]] Robot with_paper_settings(Robot robot, Index rows, bool linear_in_parameters);
 [[nodiscard]] Am with_paper_settings(Am am, Index rows, bool linear_in_parameters);
 

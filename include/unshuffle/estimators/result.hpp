@@ -1,4 +1,4 @@
-// What a fit found, as data.
+// The result of a fit, as data.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ struct TracePoint {
   int inner_iterations;
 };
 
-/// What one start led to.
+/// The outcome of one start.
 struct Candidate {
   std::string start;  ///< Its kind: "ransac", "least squares", ...
   Vector parameters;
@@ -58,7 +58,7 @@ struct PlanFacts {
   double matched_share = 0;
 };
 
-/// How the fit went.
+/// The course of the fit.
 struct Course {
   int iterations = 0;   ///< Outer iterations of the start that won.
   int evaluations = 0;  ///< Hypergradients over all starts.
@@ -80,14 +80,14 @@ struct TableSizes {
 
 struct Result {
   Status status = Status::converged;
-  std::string message;             ///< Inner and outer convergence in plain words.
+  std::string message;             ///< Inner and outer convergence in words.
   std::vector<std::string> names;  ///< Of the parameters, in order.
   Vector parameters;
-  Matrix covariance;  ///< Of the parameters; empty when it could not be had or would mislead.
-  Matrix margins;     ///< How far 95 % intervals reach below and above the parameters; empty: by the standard errors.
+  Matrix covariance;  ///< Of the parameters; empty when unavailable or misleading.
+  Matrix margins;     ///< Extent of 95 % intervals below and above the parameters; empty: from the standard errors.
   std::string std_error_note;  ///< Where standard errors come from, or why there are none.
   double noise_sd = 0;
-  Vector link_probabilities;  ///< That response i belongs to the feature row beside it; NaN: it has none. Or empty.
+  Vector link_probabilities;  ///< That response i belongs to feature row i; NaN: it has none. May be empty.
   Identifiability identifiable;
   std::string choice;  ///< What `auto` chose and why; empty for estimators that were named.
   Minimised objective;
@@ -98,12 +98,11 @@ struct Result {
   /// Empty without a covariance.
   [[nodiscard]] Vector std_errors() const;
   /// Both ends of the interval of every parameter that holds the truth with this probability, a row each; NaN where
-  /// there is none. Margins from profiles are those of 95 % and stretched for other levels.
+  /// there is none. Margins from profiles are for 95 % and are scaled for other levels.
   [[nodiscard]] Matrix intervals(double level = 0.95) const;
 };
 
-/// Competing solutions: the judged ones, or where nothing was judged the optima that other starts ended in and that
-/// differ from the best one; best first.
+/// Competing solutions: those of the verdict or, without one, distinct optima found by other starts; best first.
 [[nodiscard]] std::vector<Alternative> alternatives_of(const Result& result);
 
 }  // namespace unshuffle

@@ -1,4 +1,4 @@
-// From two unlinked tables to a regression that can be asked.
+// From two unlinked tables to a fitted regression.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@
 
 namespace UNSHUFFLE_EXPORT unshuffle {
 
-/// A coefficient and how far to trust it; NaN where nothing is known of that.
+/// A coefficient with its uncertainty; NaN where unknown.
 struct Coefficient {
   std::string name;
   double value;
@@ -25,14 +25,14 @@ struct Coefficient {
   double low, high;  ///< Ends of its interval.
 };
 
-/// A fit with everything that using it takes.
+/// A fit with everything needed to use it.
 class Fitted {
  public:
-  /// Of a fit that was made on `problem`, completed(), by a model bound to it; none: the tables were in pieces.
+  /// From a fit of `problem`, completed(), by a model bound to it; null: the tables were in pieces.
   Fitted(Result result, FitContext context, std::shared_ptr<const Model> bound,
          std::shared_ptr<const Problem> problem = nullptr);
 
-  /// What to_json() wrote. Throws BadData naming `source` for what is no fit.
+  /// Parses the output of to_json(). Throws BadData naming `source` for anything else.
   [[nodiscard]] static Fitted from_json(const std::string& text, const std::string& source);
   [[nodiscard]] static Fitted load(const std::string& path);
   void save(const std::string& path) const;
@@ -49,14 +49,14 @@ class Fitted {
   /// Throws InvalidInput when the fit has no standard errors.
   [[nodiscard]] Predictions predict_with_errors(const MatrixRef& x, const MatrixRef& z) const;
 
-  /// One-to-one links of the rows that were fitted. Throws InvalidInput where they are not at hand.
+  /// One-to-one links of the fitted rows. Throws InvalidInput if they are not available.
   [[nodiscard]] Matching match(LinkRows rows = LinkRows::kept) const;
   /// Of other tables with the same columns.
   [[nodiscard]] Matching match(const Problem& problem, LinkRows rows = LinkRows::kept) const;
-  /// That response i belongs to the feature row beside it; empty where the estimator does not tell.
+  /// That response i belongs to feature row i; empty if the estimator does not estimate it.
   [[nodiscard]] const Vector& link_probabilities() const { return result_.link_probabilities; }
 
-  /// What the plan at the answer is made with.
+  /// Settings of the plan at the answer.
   [[nodiscard]] EvaluatorOptions plan_options(const Problem& problem) const;
 
   [[nodiscard]] std::string summary() const;
@@ -64,10 +64,10 @@ class Fitted {
   /// One HTML page; `truth`: the right links where they are known.
   [[nodiscard]] std::string report(std::vector<KnownPair> truth = {}) const;
 
-  /// How the fit went, where more is known of it than the estimator does.
+  /// The course of the fit, including facts the estimator does not know.
   void set_course(Course course) { result_.course = std::move(course); }
 
-  /// Which columns of which files the tables came from, for to_json() and those who read it.
+  /// The columns and files the tables came from, for to_json().
   void remember_columns(ColumnChoice columns, bool one_table);
 
  private:
@@ -77,8 +77,8 @@ class Fitted {
   std::shared_ptr<const Problem> problem_;
 };
 
-/// Throws BadData for tables that no fit of this model could make sense of, SystemFailure when the plan would not fit
-/// into the memory that is free, or a process's share of it where a team can share it.
+/// Throws BadData for tables this model cannot be fitted to, SystemFailure if the plan, or a process's share of it in a
+/// team, exceeds the free memory.
 void require_feasible(const Problem& problem, const Model& bound, const Estimator& estimator, Team* team = nullptr);
 
 [[nodiscard]] Fitted fit(Problem problem, const Model& model, const Estimator& estimator = Auto{},

@@ -1,4 +1,4 @@
-// Predictions of complete rows, and how far to trust them.
+// Predictions for complete rows, with their uncertainty.
 #pragma once
 
 #include "unshuffle/core/export.hpp"
@@ -8,7 +8,7 @@ namespace UNSHUFFLE_EXPORT unshuffle {
 
 struct Predictions {
   Matrix values;      ///< One column per response.
-  Matrix std_errors;  ///< Of `values`, because the parameters are uncertain; the noise of a new response comes on top.
+  Matrix std_errors;  ///< Of `values`, from the uncertainty of the parameters; excludes the noise of a new response.
 
   struct Interval {
     Matrix low, high;

@@ -10,8 +10,8 @@
 namespace unshuffle {
 namespace UNSHUFFLE_EXPORT large {
 
-/// For one response, an additive model and the estimators that can do without all rows in one memory; models that learn
-/// from the tables learn from the sample. Every process of the team calls it; only the leader gets a fit.
+/// For one response, an additive model and the estimators that can stream; models that depend on the tables (splines)
+/// are set up from the sample. Every process of the team calls it; only the leader gets a fit.
 [[nodiscard]] std::optional<Fitted> fit_large(const LargeTables& tables, const Model& model, const Estimator& estimator,
                                               const Execution& execution, Team& team);
 

@@ -1,4 +1,4 @@
-// A table too large to be handled whole: rows in pieces, in memory or in a file that vanishes with the process.
+// A table too large to handle whole: rows in pieces, in memory or in a file that is deleted with the process.
 #pragma once
 
 #include <string>

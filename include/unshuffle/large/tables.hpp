@@ -1,4 +1,4 @@
-// Two CSV tables too large for one memory, or for one machine: read in pieces, of which every process keeps a share.
+// Two CSV tables too large for memory, or for one machine: read in pieces, of which every process keeps a share.
 #pragma once
 
 #include <string>
@@ -24,15 +24,15 @@ struct LargeTables {
   double response_rows = 0;
   double feature_rows = 0;  ///< Over all processes, as above.
   bool cut_alike = false;   ///< Pieces of equal number have equally many rows, in every process.
-  ColumnChoice columns{};   ///< With nothing left open.
+  ColumnChoice columns{};   ///< With everything filled in.
   std::vector<std::string> notes{};
   /// Rows evenly spaced over the tables, the same in every process; rows of equal number stay beside each other where
   /// the tables are equally long.
   Problem sample{};
 };
 
-/// The files of a side are one table, one behind the other, each with the same header. No features: one table holds
-/// both sides. Groups and weights cannot be chosen. Quotes may occur in headers only.
+/// The files of a side, each with the same header, are concatenated into one table. No features: one table holds both
+/// sides. Groups and weights are not supported. Quotes are allowed in headers only.
 [[nodiscard]] LargeTables read_tables_in_pieces(const std::vector<std::string>& responses,
                                                 const std::vector<std::string>& features, ColumnChoice columns,
                                                 Team& team, const ReadOptions& options = {});

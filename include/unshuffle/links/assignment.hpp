@@ -9,7 +9,7 @@
 namespace UNSHUFFLE_EXPORT unshuffle {
 
 struct Assignment {
-  std::vector<Index> column_of_row;  ///< -1: the row stays without a partner.
+  std::vector<Index> column_of_row;  ///< -1: the row has no partner.
   double cost = 0;
   Vector row_dual;     ///< u and v with u_i + v_j ≤ C_ij, equality on every pair.
   Vector column_dual;  ///< Zero for columns without a partner when there are more columns than rows.

@@ -1,4 +1,4 @@
-// One-to-one pairs out of a soft correspondence, with a probability for each and the rows left without a partner.
+// One-to-one pairs from a soft correspondence, with a probability for each and the rows without a partner.
 #pragma once
 
 #include <vector>
@@ -20,7 +20,7 @@ struct Matching {
   std::vector<Index> unmatched_features;
 };
 
-/// Which rows of a robust fit take part.
+/// Which rows of a robust fit are matched.
 enum class LinkRows {
   kept,  ///< Those that keep at least half of their mass.
   all    ///< Every row: as many pairs as the smaller side has rows, where the costs allow.
@@ -32,9 +32,9 @@ enum class LinkRows {
 [[nodiscard]] Matching match(Evaluator& evaluator, const Problem& problem, const Model& model, const VectorRef& w,
                              LinkRows rows = LinkRows::kept);
 
-/// The same where it is known how probable links in the order given are (NaN: a row has none): those that are more
-/// probable than not come first, the other rows are matched among themselves. `bound` is bound to `problem`, which is
-/// completed(); `plan` has ε in the unit of the cost.
+/// The same given probabilities of the links in order (NaN: a row has none): those more likely right than wrong are
+/// kept, the other rows are matched among themselves. `bound` is bound to `problem`, which is completed(); `plan` has ε
+/// in the unit of the cost.
 [[nodiscard]] Matching match_beside_order(const Problem& problem, const Model& bound, const VectorRef& w,
                                           const EvaluatorOptions& plan, const Vector& link_probabilities);
 

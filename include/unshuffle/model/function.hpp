@@ -1,4 +1,4 @@
-// A regression function written by the user in C++, with its derivative given or found automatically.
+// A regression function written by the user in C++, with its derivative given or computed automatically.
 //
 //   auto decay = unshuffle::make_function_model(
 //       []<class T>(std::span<const double> x, std::span<const double> z, std::span<const T> w) -> T {
@@ -21,7 +21,7 @@
 #include "unshuffle/core/export.hpp"
 #include "unshuffle/model/model.hpp"
 
-// Does not include what it uses, so it comes after Eigen's own headers.
+// This header lacks includes of its own, so it comes after Eigen's other headers.
 #include <unsupported/Eigen/AutoDiff>
 
 namespace UNSHUFFLE_EXPORT unshuffle {

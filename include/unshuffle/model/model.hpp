@@ -1,9 +1,10 @@
-// What the library knows of a regression model f(x, z; w).
+// The interface of a regression model f(x, z; w).
 //
-// The outer loop needs two things only: predictions, and the product of a weighted plan with the Jacobian,
+// The outer loop needs only predictions and the product of a weighted plan with the Jacobian (docs/mathematics.md
+// §3.3),
 //   ∇F = Σ_ij W_ij ∇_w C_ij = Σ_ij <V_ij, ∂f(x_i, z_j; w)/∂w>,   V_ij = W_ij ∂C_ij/∂f.
-// A model that is additive, f = g(x; w) + h(z; w), offers both side by side, so V is needed only summed over rows
-// or columns: n + m cotangents instead of n·m, and with one output the transport problem becomes one-dimensional.
+// An additive model, f = g(x; w) + h(z; w), provides both side by side, so V is needed only summed over rows or
+// columns: n + m cotangents instead of n·m, and with one output the transport problem becomes one-dimensional.
 #pragma once
 
 #include <memory>
@@ -25,7 +26,7 @@ class Model {
   /// As the user writes it: "linear", "sine", "spline:5".
   [[nodiscard]] virtual std::string name() const = 0;
 
-  /// This model with its dimensions (and whatever it learns from the tables, such as knots) fixed.
+  /// This model with its dimensions, and anything derived from the tables such as knots, fixed.
   /// Everything below may be called on the returned model only.
   [[nodiscard]] virtual std::unique_ptr<Model> bound_to(const Problem& problem) const = 0;
 

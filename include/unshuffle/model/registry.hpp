@@ -1,4 +1,4 @@
-// Models by the name a user types, and back from a stored fit.
+// Models by name, and restored from a stored fit.
 #pragma once
 
 #include <memory>

@@ -2,8 +2,8 @@
 //
 // Every column gets a cubic B-spline basis whose K interior knots are quantiles of that column; ties make fewer knots.
 // The B-splines of a column sum to one, so the first is dropped and the others are centred on the table they were
-// bound to: K + 3 basis columns per feature and one intercept for all. Beyond the smallest and the largest value seen
-// a curve goes on as a straight line.
+// bound to: K + 3 basis columns per feature and one intercept for all. Beyond the smallest and the largest value seen a
+// curve continues as a straight line.
 #pragma once
 
 #include <memory>
@@ -39,7 +39,7 @@ class SplineColumn {
 
 class Spline final : public LinearInBasis {
  public:
-  /// knots: interior knots per column, at least 0; more follow wigglier curves and cost one parameter per column each.
+  /// knots: interior knots per column, at least 0; more allow wigglier curves at one parameter per column each.
   explicit Spline(int knots = 5, bool intercept = true);
 
   [[nodiscard]] std::string name() const override { return "spline:" + std::to_string(knots_); }

@@ -30,36 +30,35 @@ struct EvaluatorOptions {
   Epsilon epsilon;
   transport::MarginalPolicy response_side = transport::Exact{};  ///< Policy of the rows of D1.
   transport::MarginalPolicy feature_side = transport::Exact{};   ///< Policy of the rows of D2.
-  /// Where responses may have no partner: the log density of one that has none, given its outputs. It changes which
-  /// responses are left out. Not with features on the response side of the sorted backend. None: the same for all.
+  /// If responses may have no partner: the log density of one without, given its outputs. It affects which responses go
+  /// without. Not with features on the response side of the sorted backend. None: the same for all.
   std::function<double(const VectorRef&)> log_absence{};
   double tolerance = 1e-9;  ///< Largest accepted Σ|row sums - demanded| + Σ|column sums - demanded|, plan mass one.
   double accuracy = 1e-10;  ///< Largest accepted error of a row or column sum by compression, relative to it.
   Backend backend = Backend::automatic;  ///< automatic: sorted for one output, an additive model and no prior.
-  /// Processes that make every call alike and share the blocks, or the plan of a block too large for one of them (not
-  /// with a prior). Must outlive the evaluator; none: this process alone.
+  /// Processes that make identical calls and share the blocks, or the plan of a block too large for one of them (not
+  /// with a prior). Must outlive the evaluator; null: this process alone.
   Team* team = nullptr;
 };
 
 struct Evaluation {
-  double objective = 0;  ///< n·F or n·OT_ε, comparable with the paper's sums over rows.
-  double transport_cost =
-      0;            ///< n·<C, Γ>, whichever objective was asked for; C is the residual, without prior weights.
-  Vector gradient;  ///< Of `objective` in w.
-  Matrix hessian;   ///< Of `objective` in w; empty unless asked for.
+  double objective = 0;       ///< n·F or n·OT_ε, comparable with the paper's sums over rows.
+  double transport_cost = 0;  ///< n·<C, Γ>, whatever the objective; C is the residual, without prior weights.
+  Vector gradient;            ///< Of `objective` in w.
+  Matrix hessian;             ///< Of `objective` in w; empty unless requested.
   double marginal_error = 0;
   double compression_error = 0;  ///< Estimated relative error of the compression; 0 where nothing was compressed.
   int inner_iterations = 0;
   bool converged = false;
-  std::string message;  ///< Why not, in plain words, when not converged.
+  std::string message;  ///< The reason when not converged.
 };
 
-/// What remains of a plan once a fit is done: the soft correspondence, without an n×m object on the scalar path.
+/// The soft correspondence of a plan after a fit, without an n×m object on the scalar path.
 struct SoftLinks {
   Vector response_mass;  ///< n: row sums of the plan divided by those of a row that is fully matched.
   Vector feature_mass;   ///< m: likewise for columns.
   /// Largest relative error of a row or column sum of the plan between all points, summed in full for a sample of rows
-  /// and columns: what compression and the inner tolerance really cost. 0 on the dense backend.
+  /// and columns: the actual effect of compression and inner tolerance. 0 on the dense backend.
   double measured_error = 0;
 };
 
@@ -81,7 +80,7 @@ class Evaluator {
   [[nodiscard]] double epsilon() const;
   void set_epsilon(double absolute);
 
-  /// Objective and gradient at w; also the Hessian when asked (sorted backend only). Starts from the last solution.
+  /// Objective and gradient at w, and the Hessian on request (sorted backend only). Starts from the last solution.
   Evaluation evaluate(const VectorRef& w, bool with_hessian = false);
 
   /// Forget the last solution: the next evaluation starts cold.

@@ -1,4 +1,4 @@
-// What a user asks for is refused before the work begins when it cannot come to an end or mean anything.
+// Requests that cannot finish or would be meaningless are rejected before the work begins.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace UNSHUFFLE_EXPORT unshuffle {
 
-/// Throws BadData for what a fit of this model could not make sense of: too few rows, columns that never vary, numbers
-/// that cannot be squared.
+/// Throws BadData for data this model cannot be fitted to: too few rows, constant columns, numbers that cannot be
+/// squared.
 void require_estimable(const Problem& problem, const Model& bound);
 
-/// Of all plans of a problem on the dense backend together, with cost and workspace.
+/// Memory of all plans of a problem on the dense backend, with cost and workspace.
 [[nodiscard]] double dense_bytes(const Problem& problem);
 [[nodiscard]] double free_memory_bytes();
 
-/// Throws SystemFailure saying what is needed when so much is not free.
+/// Throws SystemFailure stating the requirement if that much is not free.
 void require_memory(double bytes, const std::string& what, const std::string& advice = "");
 
 }  // namespace unshuffle

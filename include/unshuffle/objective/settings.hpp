@@ -18,7 +18,7 @@ inline constexpr std::array objective_words{Word<Objective>{"transport", Objecti
                                             Word<Objective>{"entropic", Objective::entropic}};
 constexpr std::span<const Word<Objective>> words_of(Objective) { return objective_words; }
 
-/// How exactly the inner problem is solved, and by what.
+/// Accuracy and backend of the inner problem.
 struct Precision {
   Backend backend = Backend::automatic;
   double tolerance = 1e-9;
@@ -51,14 +51,14 @@ struct Smoothing {
     visit(OptionText{"epsilon", "Smoothing of the matching, relative to the largest cost. Smaller: sharper matches.",
                      positive},
           self.epsilon);
-    visit(OptionText{"epsilon_abs",
-                     "The same in the unit of the cost, the squared response, instead of epsilon; 0: not used.",
-                     positive},
-          self.epsilon_abs);
+    visit(
+        OptionText{"epsilon_abs",
+                   "The same in the unit of the cost, the squared response; replaces epsilon. 0: not used.", positive},
+        self.epsilon_abs);
   }
 };
 
-/// What the evaluator is told; the sums of the plan are exact.
+/// The evaluator's options; the sums of the plan are exact.
 [[nodiscard]] inline EvaluatorOptions evaluator_options(const Precision& precision, const Epsilon& epsilon = {},
                                                         Objective objective = Objective::transport) {
   EvaluatorOptions made;

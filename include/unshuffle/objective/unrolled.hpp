@@ -1,5 +1,5 @@
-// The gradient an automatic differentiator would find: through a fixed number of Sinkhorn iterations, converged or not.
-// It is here to be compared with the implicit gradient of Evaluator and transport::Solver, which need no iterate.
+// The gradient of automatic differentiation through a fixed number of Sinkhorn iterations, converged or not
+// (docs/mathematics.md §3.5). For comparison with the implicit gradient of Evaluator and transport::Solver.
 #pragma once
 
 #include "unshuffle/core/export.hpp"
@@ -7,10 +7,10 @@
 
 namespace UNSHUFFLE_EXPORT unshuffle {
 
-/// What is kept of the way forward.
+/// What the forward pass stores.
 enum class Tape {
   stored,  ///< The softmax of every half step, 2·n·m numbers an iteration: what an automatic differentiator keeps.
-  recomputed,  ///< Potentials only, n + m numbers an iteration; the softmax is computed again on the way back.
+  recomputed,  ///< Potentials only, n + m numbers an iteration; the softmax is recomputed in the backward pass.
 };
 
 struct UnrolledSinkhorn {
@@ -21,7 +21,7 @@ struct UnrolledSinkhorn {
 
 /// `iterations` log-domain Sinkhorn iterations (rows, then columns) from zero potentials, and their exact derivative in
 /// reverse. Weights are scaled to sum to one.
-/// Throws InvalidInput for shapes, weights, ε or iterations that make no sense.
+/// Throws InvalidInput for invalid shapes, weights, ε or iterations.
 [[nodiscard]] UnrolledSinkhorn unrolled_sinkhorn(const MatrixRef& cost, const VectorRef& row_weights,
                                                  const VectorRef& column_weights, double epsilon, int iterations,
                                                  Tape tape = Tape::recomputed);

@@ -1,4 +1,4 @@
-// How a descent moves, as far as users choose it.
+// User options of a descent.
 #pragma once
 
 #include <array>
@@ -9,11 +9,11 @@
 namespace UNSHUFFLE_EXPORT unshuffle {
 
 enum class Optimizer {
-  automatic,     ///< trust_region on the sorted backend from starts that know how near they are, else lbfgs.
+  automatic,     ///< trust_region on the sorted backend from starts with a known covariance, else lbfgs.
   trust_region,  ///< Newton steps in a trust region; needs the sorted backend.
   lbfgs,         ///< Limited-memory quasi-Newton with a strong-Wolfe line search.
-  momentum,      ///< Gradient descent with momentum at a fixed step, the paper's.
-  adam,          ///< Mini-batches of rows drawn anew every step.
+  momentum,      ///< Gradient descent with momentum at a fixed step, as in the paper.
+  adam,          ///< Mini-batches of rows, redrawn every step.
 };
 inline constexpr std::array optimizer_words{
     Word<Optimizer>{"auto", Optimizer::automatic}, Word<Optimizer>{"trust-region", Optimizer::trust_region},
@@ -27,7 +27,7 @@ struct StepOptions {
   double momentum = 0.9;
   Index batch = 0;
 
-  /// When they are read, and what to say when they are not.
+  /// When they are read, and the message when they are not.
   struct Meaning {
     bool stepwise, with_momentum;
     const char* steps;
@@ -68,12 +68,12 @@ struct DescentOptions {
                            "the optimizer momentum"});
     visit(gradient_tolerance_option(), self.gradient_tolerance);
     visit(OptionText{"start_confidence",
-                     "A RANSAC start knows its own uncertainty; the descent stays within this confidence region of it. "
+                     "A RANSAC start has a known uncertainty; the descent stays within this confidence region of it. "
                      "0: free descent.",
                      share_or_zero},
           self.start_confidence);
     visit(OptionText{"epsilon_start",
-                     "Begin with this larger ε, meant as epsilon or epsilon_abs is, and go down; 0: begin with ε.",
+                     "Start with this larger ε, in the unit of epsilon or epsilon_abs, and reduce it; 0: start with ε.",
                      not_negative},
           self.epsilon_start);
   }

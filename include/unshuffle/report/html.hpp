@@ -1,4 +1,4 @@
-// A fit as one self-contained page: verdict, pictures, numbers. It opens from disk and needs no network.
+// A fit as one self-contained page: verdict, pictures, numbers. Opens from disk without a network.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ struct ReportInput {
   const Model& bound;
   const EvaluatorOptions& plan;
   const Matching& matching;
-  std::vector<KnownPair> truth{};  ///< The right links where they are known: match probabilities are held against them.
+  std::vector<KnownPair> truth{};  ///< The true links if known: match probabilities are compared with them.
 };
 
 [[nodiscard]] std::string html_report(const ReportInput& input);

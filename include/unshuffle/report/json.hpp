@@ -13,9 +13,9 @@
 
 namespace UNSHUFFLE_EXPORT unshuffle {
 
-/// What was fitted by what, and what has to be remembered of it to be used on other tables.
+/// What was fitted and how, as needed to apply the fit to other tables.
 struct FitContext {
-  Estimator estimator;  ///< As asked for.
+  Estimator estimator;  ///< As requested.
   Estimator chosen;     ///< By `auto`; else the same.
   std::string model;    ///< As typed: "spline:5".
   ColumnChoice columns;
@@ -24,7 +24,7 @@ struct FitContext {
   std::vector<double> model_state;  ///< Of the bound model; see model_state().
 };
 
-/// Parameters by name. A file may leave intercepts out; they are then 0.
+/// Parameters by name. A file may omit intercepts, which are then 0.
 struct NamedParameters {
   std::map<std::string, double> values;
 };
@@ -40,7 +40,7 @@ struct NamedIntervals {
   std::map<std::string, std::array<double, 2>> ends;
 };
 
-/// What a fit.json says.
+/// The contents of a fit.json.
 struct SavedFit {
   FitContext context;
   NamedParameters parameters;
@@ -51,7 +51,7 @@ struct SavedFit {
   double noise_sd = 0;
 };
 
-/// The table a statsmodels user recognises.
+/// A table in the style of statsmodels.
 [[nodiscard]] std::string summary_of(const Result& result, const FitContext& context);
 
 /// The same as one JSON object, by the names of docs/json.md.

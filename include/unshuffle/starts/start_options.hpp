@@ -1,4 +1,4 @@
-// Where searches begin, as far as users choose it.
+// User options of where searches begin.
 #pragma once
 
 #include <array>
@@ -9,10 +9,10 @@
 namespace UNSHUFFLE_EXPORT unshuffle {
 
 enum class StartKind {
-  automatic,      ///< What the problem offers (docs/optimisers.md): ransac with the row hint, else all the others.
+  automatic,      ///< Depends on the problem (docs/optimisers.md): ransac with the row hint, else all the others.
   least_squares,  ///< Ordinary regression as if rows were linked in the order given (n = m only).
   ransac,         ///< Consensus over small samples of rows linked in the order given.
-  group_means,    ///< Regression of the groups' means, which are linked although their rows are not.
+  group_means,    ///< Regression on the groups' means, which are linked although their rows are not.
   random,         ///< Gaussian coefficients of the scale that explains the spread of y.
   user,           ///< StartChoice::parameters.
 };
@@ -33,7 +33,7 @@ struct StartChoice {
 };
 
 /// Smoothing of the alignment by which starts link rows, and the default of sinkhorn-gw: relative to the largest
-/// linearised cost of the first plan. Sharper plans seldom converged in the time that other starts take.
+/// linearised cost of the first plan. Sharper plans rarely converge in the time that other starts take.
 inline constexpr double alignment_epsilon = 5e-3;
 
 struct StartOptions {

@@ -15,25 +15,25 @@ struct KnownPair {
   Index feature_row;
 };
 
-/// Soft evidence for a link: the prior odds of this pair relative to pairs that nothing is said of, which have 1.
+/// Soft evidence for a link: the prior odds of this pair relative to unlisted pairs, which have 1.
 struct PairWeight {
   Index response_row;
   Index feature_row;
-  double weight;  ///< > 0; below 1 speaks against the pair.
+  double weight;  ///< > 0; below 1 is evidence against the pair.
 };
 
-/// A key that both tables have and that true partners mostly agree in; soft where groups are hard.
+/// A key in both tables on which true partners mostly agree; groups are the hard form.
 struct SoftKey {
-  std::vector<Index> response_labels;  ///< n; negative: not known, which speaks neither for nor against any pair.
+  std::vector<Index> response_labels;  ///< n; negative: unknown, no evidence for or against any pair.
   std::vector<Index> feature_labels;   ///< m.
   double agreement;                    ///< How often true partners have equal labels, above 0 and below 1.
 };
 
-/// What the order of the rows says of the links.
+/// What the row order implies about the links.
 enum class RowOrder {
-  unknown,          ///< Nobody said; tables of equal length may be in order.
+  unknown,          ///< Not stated; tables of equal length may be in order.
   probably_linked,  ///< Row i of D1 probably belongs to row i of D2.
-  unrelated,        ///< It says nothing.
+  unrelated,        ///< No information.
 };
 
 /// D1 = (x, y) with n rows and D2 = z with m rows; n and m may differ. Only y and z are required.
@@ -68,18 +68,18 @@ struct Problem {
 /// Throws BadData naming table, row and value for anything no method can use (shapes, NaN, weights, groups, pairs).
 void validate(const Problem& problem);
 
-/// Throws BadData when a fit of that many parameters cannot mean anything: fewer than two rows on a side, or fewer
-/// responses than parameters.
+/// Throws BadData when a fit of that many parameters is meaningless: fewer than two rows on a side, or fewer responses
+/// than parameters.
 void require_enough_rows(const Problem& problem, Index parameters);
 
-/// Throws BadData naming the first feature column that holds one value only, or nearly so beside its mean; next to an
-/// intercept its coefficient could be anything.
+/// Throws BadData naming the first feature column that is constant, or nearly so relative to its mean; with an
+/// intercept its coefficient would be undetermined.
 void require_varying_features(const Problem& problem);
 
 /// Throws BadData naming the first response that is the same in every row.
 void require_varying_responses(const Problem& problem);
 
-/// Throws BadData naming the first column whose numbers are too large or too close together to be squared.
+/// Throws BadData naming the first column whose numbers are too large, or vary too little, to be squared.
 void require_scales(const Problem& problem);
 
 /// The standard deviation of every column.
@@ -88,7 +88,7 @@ void require_scales(const Problem& problem);
 /// The problem with weights filled in (each side summing to one) and every column named.
 [[nodiscard]] Problem completed(Problem problem);
 
-/// Rows of both sides that may match each other; a problem without groups and known pairs is one block.
+/// Rows of both sides that may match each other; a problem without groups or known pairs is one block.
 struct Block {
   std::vector<Index> response_rows;
   std::vector<Index> feature_rows;
@@ -99,7 +99,8 @@ struct Block {
 /// has no partner on the other side are in no block; the blocks' shares then sum to less than one.
 [[nodiscard]] std::vector<Block> blocks_of(const Problem& problem);
 
-/// Rows that have no partner however the others are linked, as groups have more of them than of the other side's.
+/// Number of rows that cannot have a partner under any linking, because their group has more rows than on the other
+/// side.
 struct LeftOver {
   Index responses;
   Index features;

@@ -1,4 +1,4 @@
-// Samples with a known truth: the paper's designs, for trying methods out and for tests.
+// Samples with a known truth, following the paper's designs, for experiments and tests.
 #pragma once
 
 #include <cstdint>
@@ -30,19 +30,19 @@ struct SimulateOptions {
   std::uint64_t seed = 0;
 };
 
-/// The options with the design's own values where they were left open. Throws InvalidInput for what cannot be drawn.
+/// The options with unset values filled in from the design. Throws InvalidInput for an impossible sample.
 [[nodiscard]] SimulateOptions completed(SimulateOptions options);
 
-/// A sample whose links are lost in the tables and known beside them.
+/// A sample whose tables have lost their links, with the true links alongside.
 struct ShuffledSample {
-  Problem problem;                 ///< The training sample; row i of z belongs to the response that `permutation` says.
+  Problem problem;                 ///< The training sample; its true links are in `permutation`.
   Problem test;                    ///< All linked, from the same truth.
   Vector coefficients;             ///< w, of x then z.
   std::vector<Index> permutation;  ///< Row of z that belongs to each response.
 };
 
 struct Simulation : ShuffledSample {
-  SimulateOptions options;  ///< With nothing left open.
+  SimulateOptions options;  ///< With all values filled in.
 };
 
 /// Same seed, same numbers, on any machine with IEEE doubles.
@@ -57,7 +57,7 @@ void write_shards(const SimulateOptions& options, Index shards, const std::strin
 /// (`linked` false) or on the true ones.
 [[nodiscard]] double least_squares_test_error(const ShuffledSample& sample, bool linked);
 
-/// responses.csv, features.csv, test.csv and truth.json in `directory`, which is made when missing.
+/// responses.csv, features.csv, test.csv and truth.json in `directory`, which is created if missing.
 void write_simulation(const Simulation& simulation, const std::string& directory);
 
 /// The same files for any sample; the problem's groups, if it has some, become the column `group_name` of both tables.

@@ -11,12 +11,12 @@
 
 namespace UNSHUFFLE_EXPORT unshuffle {
 
-/// A column is numeric when every cell is a finite number, else text. A column of numbers with a stray cell is text
-/// too; it remembers the cell, so that asking for its numbers can say where they end.
+/// A column is numeric when every cell is a finite number, otherwise text. A column of numbers with a stray cell is
+/// text too; it remembers the cell, so that a request for its numbers can report where it is.
 struct Column {
   std::string name;
   std::vector<double> numbers{};    ///< One per row, when numeric.
-  std::vector<std::string> text{};  ///< One per row as written, when not numeric or when asked for.
+  std::vector<std::string> text{};  ///< One per row as written, when not numeric or on request.
 
   long first_text_line = 0;    ///< Line of the first cell that is not a finite number; 0 when there is none.
   std::string first_text{};    ///< What that cell holds.
@@ -34,7 +34,7 @@ struct Table {
 
   [[nodiscard]] const Column* find(const std::string& name) const;
 
-  /// Throws BadData saying which columns exist.
+  /// Throws BadData listing the existing columns.
   [[nodiscard]] const Column& column(const std::string& name) const;
 
   /// The numbers of a column; throws BadData naming line and cell when it holds anything else.
@@ -50,7 +50,7 @@ enum class KeepText { where_needed, always };
 /// Throws BadData (`features.csv:17: ...`) for what cannot be a table, SystemFailure when the disk fails.
 [[nodiscard]] Table read_csv(const std::string& path, KeepText keep_text = KeepText::where_needed);
 
-/// As read_csv, from memory; `source` names it in messages.
+/// As read_csv, from memory; `source` is its name in messages.
 [[nodiscard]] Table parse_csv(const std::string& content, const std::string& source,
                               KeepText keep_text = KeepText::where_needed);
 

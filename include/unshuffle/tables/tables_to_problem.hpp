@@ -1,4 +1,4 @@
-// Which columns of which table mean what.
+// The role of each column of each table.
 #pragma once
 
 #include <optional>
@@ -17,33 +17,34 @@ struct GroupKey {
   std::string feature_column;
 };
 
-/// A key that true partners mostly agree in, and how often.
+/// A key on which true partners mostly agree, and how often they do.
 struct SoftGroup {
   GroupKey key;
   double agreement;
 };
 
-/// Columns are used in the order given here, or in file order where left open.
+/// Columns are used in the order given here, or in file order when not given.
 struct ColumnChoice {
   std::vector<std::string> response;            ///< At least one.
   std::optional<std::vector<std::string>> x{};  ///< Open: every other column of the response table that holds numbers.
   std::optional<std::vector<std::string>> z{};  ///< Open: every other column of the feature table that holds numbers.
   std::string weights{};                        ///< Column of row weights, in either table or both; empty: none.
   std::vector<GroupKey> groups{};               ///< Only rows equal in all of them may match; no cell may be empty.
-  std::vector<SoftGroup> soft_groups{};  ///< Rows equal in them are the likelier partners; empty cells say nothing.
+  std::vector<SoftGroup>
+      soft_groups{};  ///< Rows that agree on them are likelier partners; empty cells are no evidence.
 };
 
 struct TablesAsProblem {
   Problem problem;
-  ColumnChoice columns;            ///< The choice with nothing left open.
-  std::vector<std::string> notes;  ///< One sentence each: what was left out, and why.
+  ColumnChoice columns;            ///< The choice with everything filled in.
+  std::vector<std::string> notes;  ///< One sentence each: what was excluded, and why.
 };
 
 /// D1 from one table and D2 from another.
 [[nodiscard]] TablesAsProblem tables_to_problem(const Table& responses, const Table& features, ColumnChoice columns);
 
-/// One table whose response column may be shuffled: the response is D1, every other column of numbers D2 (x has to be
-/// asked for by name).
+/// One table whose response column may be shuffled: the response is D1, every other numeric column D2 (x must be named
+/// explicitly).
 [[nodiscard]] TablesAsProblem table_to_problem(const Table& table, ColumnChoice columns);
 
 /// Columns response_row and feature_row, 0-based, as a pairs file has them; rows with either cell empty are skipped,

@@ -3,9 +3,9 @@
 // Predicted boxes z_j and detections y_i are two tables whose links are lost. The regression function moves every box
 // by a field affine in image position p, with p measured from the image centre in diagonals,
 //   c ↦ c + D·B·(1, p_x, p_y),   B a 2×3 matrix.
-// The cost of a pair saturates, so a pair too far apart to be one person pulls at nothing, and the marginals of the
+// The cost of a pair saturates, so a pair too far apart to be one person has no influence, and the marginals of the
 // plan are relaxed, so boxes of either table may stay unmatched (robust ROBOT). A ridge draws B towards an expected
-// motion; the data's part is a sum over boxes, so the ridge fades as boxes get many.
+// motion; the data term is a sum over boxes, so the ridge fades as their number grows.
 #pragma once
 
 #include <vector>
@@ -18,15 +18,15 @@ namespace unshuffle {
 namespace UNSHUFFLE_EXPORT tracking {
 
 struct CameraOptions {
-  /// How boxes may stay unmatched. A price on the mass left out takes some 50 µs per plan; transport::Ball bounds the
-  /// share left out instead, gives the same motion within noise, and takes some thirty times as long.
+  /// How boxes may stay unmatched. A penalty on unmatched mass takes some 50 µs per plan; transport::Ball bounds the
+  /// unmatched share instead, gives the same motion within noise, and takes some thirty times as long.
   transport::MarginalPolicy marginals = transport::KullbackLeibler{.strength = 0.3};
   double epsilon = 0.05;     ///< Smoothing of the plan; pair costs are between 0 and 1.
-  double tolerance = 0.15;   ///< Residual, in box heights, at which a pair's pull begins to fade.
-  double shift_sd = 0.02;    ///< Expected size of the shift, in image diagonals. Smaller: needs more boxes to be moved.
+  double tolerance = 0.15;   ///< Residual, in box heights, at which a pair's influence begins to fade.
+  double shift_sd = 0.02;    ///< Expected size of the shift, in image diagonals. Smaller: needs more boxes to move.
   double slope_sd = 0.02;    ///< Expected size of the part that varies over the image.
-  double persistence = 0.5;  ///< Share of the last frame's motion expected to go on.
-  int iterations = 4;        ///< Plan, then weighted least squares; so many times.
+  double persistence = 0.5;  ///< Share of the last frame's motion expected to persist.
+  int iterations = 4;        ///< Number of plans, each followed by weighted least squares.
 };
 
 /// Throws InvalidInput naming the option, its value and what was expected.

@@ -18,11 +18,11 @@ struct SequenceCounts {
 
 struct FileEvaluation {
   std::vector<SequenceCounts> sequences;  ///< By name, then COMBINED: the counts of all of them added up.
-  std::vector<std::string> notes;         ///< One sentence each: what was left out.
+  std::vector<std::string> notes;         ///< One sentence each: what was skipped.
 };
 
 /// `truth` is a folder of sequences (SEQUENCE/gt/gt.txt), one sequence folder or a gt.txt; `results` a folder with
-/// SEQUENCE.txt or one result file. Without a benchmark the names of the sequences say whose rules hold.
+/// SEQUENCE.txt or one result file. Without a benchmark the names of the sequences determine the rules.
 [[nodiscard]] FileEvaluation evaluate_files(const std::string& truth, const std::string& results,
                                             std::optional<Benchmark> benchmark = {});
 

@@ -13,15 +13,15 @@
 namespace unshuffle {
 namespace UNSHUFFLE_EXPORT tracking {
 
-/// Which ground truth counts, and which results are neither right nor wrong.
+/// Which ground truth counts, and which results are ignored.
 enum class Benchmark {
   mot15,  ///< Ground truth with confidence ≠ 0.
-  mot17,  ///< MOT16 and MOT17: pedestrians with confidence ≠ 0; results on classes 2, 7, 8, 12 are taken away.
-  mot20,  ///< As mot17, and results on class 6 are taken away too.
+  mot17,  ///< MOT16 and MOT17: pedestrians with confidence ≠ 0; results on classes 2, 7, 8, 12 are removed.
+  mot20,  ///< As mot17, with results on class 6 removed too.
 };
 
-/// MOT16-, MOT17- and MOT20- names say it; other names are MOT15 unless the lines have nine columns, the last being the
-/// visibility that MOT16 brought in.
+/// By the prefix MOT16-, MOT17- or MOT20-; other names are MOT15 unless the lines have nine columns, the last being the
+/// visibility introduced by MOT16.
 [[nodiscard]] Benchmark benchmark_of(const std::string& name, const Labels& ground_truth);
 
 /// HOTA's sums at one localisation threshold α.
@@ -59,7 +59,7 @@ struct Counts {
   Counts& operator+=(const Counts& other);
 };
 
-/// What one reads: shares, NaN where there was nothing to divide by.
+/// Scores as shares; NaN where the denominator is zero.
 struct Scores {
   double hota, det_a, ass_a, loc_a;
   double det_recall, det_precision, ass_recall, ass_precision;
@@ -69,7 +69,7 @@ struct Scores {
 
 [[nodiscard]] Scores scores_of(const Counts& counts);
 
-/// Throws BadData when an id stands twice in a frame.
+/// Throws BadData if an id occurs twice in a frame.
 [[nodiscard]] Counts evaluate(const Labels& ground_truth, const Labels& results, Benchmark benchmark);
 
 /// Frames of ground truth that count and of results that remain after the benchmark's rules.

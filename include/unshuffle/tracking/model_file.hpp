@@ -1,4 +1,4 @@
-// Motion models and unfinished training as JSON, digits kept to the last bit.
+// Motion models and unfinished training as JSON, exact to the last bit.
 #pragma once
 
 #include <string>
@@ -25,12 +25,12 @@ struct SavedModel {
 /// `identity`, `constant-velocity` (both without camera) or a file.
 [[nodiscard]] SavedModel load_model(const std::string& name);
 
-/// A checkpoint also remembers the options and videos it belongs to, as text; they must be the same to go on.
+/// A checkpoint also stores the options and videos it belongs to, as text; they must match to resume.
 [[nodiscard]] std::string checkpoint_json(const TrainState& state, const std::string& belongs_to);
 [[nodiscard]] TrainState state_from_json(const std::string& content, const std::string& source,
                                          const std::string& belongs_to);
 
-/// What of the options and videos decides the outcome of training.
+/// The options and videos that determine the outcome of training.
 [[nodiscard]] std::string fingerprint(const std::vector<Detections>& videos, const TrainOptions& options, int hidden);
 
 }  // namespace tracking

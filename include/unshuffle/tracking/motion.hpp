@@ -1,7 +1,7 @@
 // Where a box will be in the next frame: the regression function f whose links between frames are lost.
 //
 // Everything is measured in heights of the box, so that near and far people share one model:
-//   f(track) = (Δx/h, Δy/h, Δ log h),  the camera's motion between the frames taken away.
+//   f(track) = (Δx/h, Δy/h, Δ log h),  without the camera's motion between the frames.
 // Inputs are a constant and the place in the image (together: motion affine in image position), the last displacement
 // and a smoothed one. All parameters zero is the identity: every box stays where it is.
 #pragma once
@@ -18,7 +18,7 @@ namespace UNSHUFFLE_EXPORT tracking {
 
 using Motion = Eigen::Vector3d;  ///< Δx/h, Δy/h, Δ log h per frame.
 
-/// What a motion model may look at.
+/// The inputs of a motion model.
 struct TrackState {
   Box box;                         ///< Where it is now; while nothing is detected, where it was predicted.
   Motion last = Motion::Zero();    ///< Between its last two detections, per frame.

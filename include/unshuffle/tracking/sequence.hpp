@@ -38,7 +38,7 @@ struct Detection {
 struct Detections {
   SequenceInfo info;
   std::vector<std::vector<Detection>> frames;  ///< One entry per frame, empty where nothing was detected.
-  std::vector<std::string> notes;              ///< What was left out, in words.
+  std::vector<std::string> notes;              ///< What was ignored, in words.
 };
 
 struct LabelledBox {
@@ -58,8 +58,8 @@ struct Labels {
 [[nodiscard]] SequenceInfo read_sequence_info(const std::string& path);
 
 /// Detections of a sequence folder. Without seqinfo.ini the last frame with a detection is the last one, and the image
-/// reaches as far as the boxes do. Boxes without a positive width and height are left out, with a note; what is not a
-/// number, or a frame beyond the sequence, is BadData.
+/// extends as far as the boxes do. Boxes without a positive width and height are ignored, with a note; anything that is
+/// not a number, or a frame beyond the sequence, is BadData.
 [[nodiscard]] Detections read_detections(const std::string& folder);
 
 /// Ground truth or results. `length` 0: as many frames as the file has. Two boxes of one id in a frame, negative ids or
@@ -69,7 +69,7 @@ struct Labels {
 /// `frame,id,left,top,width,height,confidence,-1,-1,-1`, by frame, then id. The confidence is -1 unless asked for.
 [[nodiscard]] std::string to_mot(const std::vector<std::vector<LabelledBox>>& frames, bool with_confidence = false);
 
-/// The same from memory; `source` names it in messages. Where the pictures are is then a name within the folder.
+/// The same from memory; `source` is its name in messages. The picture folder is then a name within the folder.
 [[nodiscard]] SequenceInfo parse_sequence_info(std::string_view content, const std::string& source);
 [[nodiscard]] Detections parse_detections(std::string_view content, const std::string& source, SequenceInfo info);
 [[nodiscard]] Labels parse_labels(std::string_view content, const std::string& source, int length = 0);

@@ -1,4 +1,4 @@
-// SORT (Bewley et al. 2016): a Kalman filter per track with constant velocity, IoU assignment. The comparison method.
+// SORT (Bewley et al. 2016), for comparison: a constant-velocity Kalman filter per track and IoU assignment.
 #pragma once
 
 #include <Eigen/Core>

@@ -1,4 +1,4 @@
-// A tracker, frame by frame: predict, find the camera's motion, associate, give birth, let die.
+// A tracker, frame by frame: predict, estimate the camera's motion, associate, start and end tracks.
 #pragma once
 
 #include <limits>
@@ -16,17 +16,17 @@ namespace UNSHUFFLE_EXPORT tracking {
 
 enum class Association {
   assignment,  ///< One-to-one pairs of least total cost.
-  plan,        ///< Pairs that the robust transport plan makes the likeliest on both sides.
+  plan,        ///< Pairs that are likeliest on both sides in the robust transport plan.
 };
 
 struct TrackerOptions {
   double least_overlap = 0.5;     ///< IoU of prediction and detection below which they are never matched.
   double recovery_overlap = 0.5;  ///< The same for tracks that were lost.
   int birth_wait = 3;             ///< Consecutive frames a detection must be seen in before it is a track.
-  double birth_overlap = 0.3;     ///< A detection overlapping an active track by this much begins no track.
+  double birth_overlap = 0.3;     ///< A detection overlapping an active track by this much starts no track.
   int longest_absence = 30;       ///< Frames a lost track is kept for.
   double suppress_overlap = 0.7;  ///< Of two active tracks overlapping by this much, the younger one ends.
-  int longest_gap = 15;           ///< Gaps of recovered tracks up to so many frames are filled by straight lines.
+  int longest_gap = 15;           ///< Gaps of recovered tracks up to this many frames are interpolated linearly.
   double smoothing = 0.2;         ///< Weight of the newest displacement in the smoothed one.
   double least_confidence = -std::numeric_limits<double>::infinity();  ///< Detections below it are not used.
   Association association = Association::assignment;
@@ -37,7 +37,7 @@ struct TrackerOptions {
 /// Throws InvalidInput naming the option, its value and what was expected.
 void validate(const TrackerOptions& options);
 
-/// What the motion model saw of a live track in one frame, kept for training.
+/// The motion model's input for a live track in one frame, kept for training.
 struct Prediction {
   Box from;  ///< The box before the motion model moved it.
   MotionInput input;
@@ -51,7 +51,7 @@ struct Sighting {
   Box last;   ///< In the frame before.
 };
 
-/// A model that looks at pictures.
+/// A model that uses pictures.
 class Appearance {
  public:
   virtual ~Appearance() = default;
@@ -64,7 +64,7 @@ class Tracker {
   /// With an appearance model the motion model moves only those tracks that were not seen in the frame before.
   Tracker(MotionModel model, Image image, TrackerOptions options = {}, std::shared_ptr<Appearance> appearance = {});
 
-  /// The next frame. Returns the boxes of tracks that are certain by now; ids count from 1.
+  /// Processes the next frame. Returns the boxes of confirmed tracks; ids count from 1.
   std::vector<LabelledBox> step(const std::vector<Detection>& detections);
 
   /// All frames so far: as returned by `step`, with the first boxes of each track and the gaps of recovered ones filled
@@ -77,7 +77,7 @@ class Tracker {
 
  private:
   struct Track {
-    long id = 0;  ///< 0: not certain yet.
+    long id = 0;  ///< 0: not confirmed yet.
     TrackState state;
     Box anchor;  ///< Last detection, carried along by the camera only.
     int detections = 0;
@@ -102,7 +102,7 @@ class Tracker {
   TrackerOptions options_;
   std::shared_ptr<Appearance> appearance_;
   std::vector<Track> tracks_;
-  std::vector<Track> ended_;  ///< Certain ones only.
+  std::vector<Track> ended_;  ///< Confirmed ones only.
   std::vector<Prediction> predictions_;
   std::vector<char> taken_;
   CameraMotion camera_;

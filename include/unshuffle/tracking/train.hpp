@@ -1,10 +1,10 @@
-// Teaching a motion model from detections alone: no identities, no links between frames.
+// Training a motion model from detections alone: no identities, no links between frames.
 //
 // In every frame the live tracks z_j, moved by the model f, and the detections y_i are two tables whose links are lost.
 // With C_ij = ½ (|centre(f(z_j)) - centre(y_i)| / diagonal + 1 - IoU) the loss of a frame is <C, Γ*(C)>·min(n, m), the
-// paper's robust objective; Γ* is differentiated through. Births and deaths are the tracker's: each round tracks the
-// videos with the model so far, and Adam then takes its frames in batches for some epochs. Objectives of different
-// rounds are over different tracks, so gains are judged within a round.
+// paper's robust objective, differentiated through Γ*. Tracks start and end as in the tracker: each round tracks the
+// videos with the current model, and Adam then processes its frames in batches for some epochs. Objectives of different
+// rounds are over different tracks, so progress is judged within a round.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,10 @@ struct TrainOptions {
   double learning_rate = 0.01;  ///< Of Adam.
   double epsilon = 0.02;        ///< Smoothing of the plan; costs are between 0 and 1.
   double unmatched = 0.2;       ///< Share of tracks and of detections that may stay unmatched; 0: none (plain ROBOT).
-  int patience = 2;             ///< Epochs without gain that end a round.
-  double least_gain = 1e-3;  ///< Relative fall of the objective that counts as a gain. A round without one is the last.
-  std::uint64_t seed = 1;    ///< Order of the frames, and the hidden weights.
+  int patience = 2;             ///< Epochs without improvement that end a round.
+  double least_gain =
+      1e-3;  ///< Relative fall of the objective that counts as an improvement. A round without one is the last.
+  std::uint64_t seed = 1;  ///< Order of the frames, and the hidden weights.
   TrackerOptions tracker{};
 };
 
@@ -52,7 +53,7 @@ struct FrameLoss {
 };
 [[nodiscard]] FrameLoss frame_loss(const TrainFrame& frame, const MotionModel& model, const TrainOptions& options);
 
-/// Everything training needs to go on from where it stopped, bit for bit.
+/// Everything needed to resume training, bit for bit.
 struct TrainState {
   explicit TrainState(MotionModel start);
 
@@ -65,7 +66,7 @@ struct TrainState {
   double best_objective;
   int round_epochs = 0;
   int epochs_since_gain = 0;
-  bool settled = false;  ///< The last round brought no gain.
+  bool settled = false;  ///< The last round brought no improvement.
   [[nodiscard]] int epochs() const { return static_cast<int>(objectives.size()); }
 };
 
@@ -78,14 +79,15 @@ using TrainWatch = std::function<bool(const TrainState&)>;
 void train(TrainState& state, const std::vector<Detections>& videos, const TrainOptions& options,
            const TrainWatch& watch = {});
 
-/// The frames of a video as the tracker under this model meets them.
+/// The frames of a video as the tracker processes them under this model.
 [[nodiscard]] std::vector<TrainFrame> frames_of(const Detections& video, const MotionModel& model,
                                                 const TrackerOptions& options);
 
 /// One epoch over given frames in a seeded order; what `train` repeats.
 void train_epoch(TrainState& state, const std::vector<TrainFrame>& frames, const TrainOptions& options);
 
-/// The linear model fitted to the same frames with every link read off the ground truth: what is lost with the links.
+/// The linear model fitted to the same frames with links from the ground truth, which shows what losing the links
+/// costs.
 [[nodiscard]] MotionModel trained_with_links(const Detections& video, const Labels& truth, const TrainOptions& options);
 
 }  // namespace tracking

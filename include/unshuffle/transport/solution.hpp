@@ -1,4 +1,4 @@
-// The solution of a transport problem, and what follows from it.
+// The solution of a transport problem and its derivatives.
 #pragma once
 
 #include <memory>
@@ -11,10 +11,9 @@
 namespace unshuffle {
 namespace UNSHUFFLE_EXPORT transport {
 
-/// A plan with its value, potentials and derivatives. It owns all it needs, so it stays what it is whatever the solver
-/// that found it does next, and may outlive it. Copies share one solution. Any number of threads may use it at once;
-/// where several processes share the plan, derivatives are calls that all of them make, and the team must still be
-/// there.
+/// A plan with its value, potentials and derivatives. It owns all it needs: it is independent of the solver that
+/// computed it and may outlive it. Copies share one solution. It is thread-safe; if several processes share the plan,
+/// all of them must call derivatives together, and the team must still exist.
 class Solution {
  public:
   /// What was solved and how; transport::solve() and Solver make it.
@@ -34,7 +33,7 @@ class Solution {
   [[nodiscard]] double epsilon() const;         ///< In the unit of the cost.
 
   [[nodiscard]] bool converged() const;
-  [[nodiscard]] const std::string& message() const;  ///< Why not, when not converged.
+  [[nodiscard]] const std::string& message() const;  ///< The reason when not converged.
   [[nodiscard]] double marginal_error() const;       ///< Σ|sums - demanded| over rows and columns.
   /// Marginal error before the first and after every step at the final ε.
   [[nodiscard]] const std::vector<double>& error_history() const;

@@ -32,15 +32,14 @@ struct SolverOptions {
   double tolerance = 1e-9;   ///< Largest accepted Σ|sums - demanded| over rows and columns, plan mass one.
   int max_iterations = 200;  ///< Newton steps at the final ε.
   bool warm_start = true;    ///< A Solver starts from its last solution when the sizes are the same.
-  /// Processes that make every call alike and share one plan: each gives its share_of() the longer side's rows of the
-  /// cost (of the caller's rows where both are as long) and gets those of the plan. Weights must be given, of all rows.
-  /// Must outlive the solver and its solutions; none: this process alone.
+  /// Processes that make identical calls and share one plan: each passes its share_of() the longer side's rows of the
+  /// cost (of the caller's rows if both are equally long) and gets those of the plan. Weights of all rows must be
+  /// given. Must outlive the solver and its solutions; null: this process alone.
   Team* team = nullptr;
 };
 
-/// Solves one problem. The cost is taken over: copied unless it is moved here. Weights default to equal ones; they are
-/// scaled to sum to one. Rows of zero weight are accepted. Throws InvalidInput for shapes, weights, costs or options
-/// that make no sense.
+/// Solves one problem. The cost is copied unless moved in. Weights default to equal ones; they are scaled to sum to
+/// one. Rows of zero weight are accepted. Throws InvalidInput for invalid shapes, weights, costs or options.
 [[nodiscard]] Solution solve(Matrix cost, const SolverOptions& options = {});
 [[nodiscard]] Solution solve(Matrix cost, const VectorRef& row_weights, const VectorRef& column_weights,
                              const SolverOptions& options = {});
@@ -48,7 +47,7 @@ struct SolverOptions {
 /// Many small problems, solved in parallel; solutions are in the order of the costs.
 [[nodiscard]] std::vector<Solution> solve_batch(const std::vector<Matrix>& costs, const SolverOptions& options);
 
-/// Solves a series of similar problems, each from the potentials of the one before. For one thread at a time.
+/// Solves a series of similar problems, each from the potentials of the one before. Not thread-safe.
 class Solver {
  public:
   explicit Solver(SolverOptions options = {});

@@ -1,4 +1,4 @@
-// Whether the data can tell the answer from others.
+// Whether the data distinguishes the answer from other solutions.
 #pragma once
 
 #include <array>

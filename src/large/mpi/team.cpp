@@ -1,4 +1,4 @@
-// The team of an MPI job. Collectives carry everything; nothing here sends a message of its own.
+// The team of an MPI job. All communication uses collectives; there are no point-to-point messages.
 #include <fmt/format.h>
 #include <mpi.h>
 
@@ -12,7 +12,7 @@
 namespace unshuffle {
 namespace {
 
-/// Counts of MPI are of type int: longer lists go in parts.
+/// MPI counts are of type int, so longer lists are sent in parts.
 constexpr std::size_t most_at_once = std::size_t{1} << 30;
 
 class MpiTeam final : public Team {

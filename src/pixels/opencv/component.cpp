@@ -30,7 +30,7 @@ cv::Scalar color_of(long id) {
 
 cv::Point corner_of(const tracking::Box& box) { return {int(std::lround(box.left)), int(std::lround(box.top))}; }
 
-/// Lines and letters of large pictures are larger, for they are rarely looked at pixel by pixel.
+/// Lines and text scale with the size of the picture.
 double scale_of(const cv::Mat& canvas) { return std::max(1.0, canvas.rows / 600.0); }
 
 void draw_box(cv::Mat& canvas, const tracking::LabelledBox& labelled) {
@@ -83,7 +83,7 @@ class FolderSink : public FrameSink {
   int frame_ = 0;
 };
 
-/// The video has its name only when it is whole.
+/// The video gets its name only when complete.
 class VideoSink : public FrameSink {
  public:
   VideoSink(const std::string& path, double frame_rate) : path_(path), unfinished_(path_), frame_rate_(frame_rate) {
@@ -98,7 +98,7 @@ class VideoSink : public FrameSink {
   VideoSink& operator=(const VideoSink&) = delete;
 
   void add(const Picture& picture, const std::vector<tracking::LabelledBox>& boxes) override {
-    // Codecs want even sizes.
+    // Codecs need even sizes.
     const cv::Size size(picture.width & ~1, picture.height & ~1);
     if (!writer_.isOpened()) {
       const bool mp4 = path_.extension() == ".mp4";

@@ -59,9 +59,9 @@ StateDictionary tensors_of(const SiamRpn& module) {
   return tensors;
 }
 
-/// Adam moves every weight alike, whether its slope is a signal or noise. Among thousands of weights that one video
-/// teaches, noise adds up: with steps as large as those of the biases the loss falls in the frames learned from and
-/// rises in all others.
+/// Adam moves every weight by the same amount, whether its gradient is signal or noise. With thousands of weights
+/// trained on one video, noise adds up: with steps as large as those of the biases the loss falls on the training
+/// frames and rises on all others.
 constexpr double share_of_weights = 0.01;
 
 double rate_of(const Tensor& parameter, double learning_rate) {
@@ -70,19 +70,19 @@ double rate_of(const Tensor& parameter, double learning_rate) {
   return share_of_weights * learning_rate / inputs;
 }
 
-/// Batches of few frames make Adam's steps noisy; what predicts and is saved is the average over about the last
-/// 1/(1 - keep) steps, what learns is where the steps have led.
+/// Small batches make Adam's steps noisy; predictions and saved weights use the average over about the last 1/(1 -
+/// keep) steps, training the current weights.
 constexpr double keep = 0.95;
 
-/// Whatever computes holds a OneThread: what torch asks of OpenBLAS is added up in the same order on any machine, and
-/// in training that is resumed as in training that was not interrupted.
+/// All computation holds a OneThread: torch's calls to OpenBLAS then sum in the same order on any machine, and in
+/// resumed as in uninterrupted training.
 class Network : public SiameseNetwork {
  public:
   Network(const Channels& channels, int frozen)
       : module_(std::make_shared<SiamRpn>(channels)), average_(std::make_shared<SiamRpn>(channels)) {
     if (frozen < 0 || frozen > 5) throw InvalidInput(fmt::format("frozen = {} must be from 0 to 5", frozen));
     module_->freeze(frozen);
-    // Single frames are no sample to normalise by, so the running statistics stay as they are.
+    // Single frames are too small a sample for normalisation, so the running statistics stay fixed.
     module_->eval();
     average_->eval();
     start_average();
@@ -117,7 +117,7 @@ class Network : public SiameseNetwork {
       tensor.copy_(found->second);
     }
     for (const auto& [name, tensor] : state) {
-      if (!own.contains(name)) throw BadData(fmt::format("{}: {} is no tensor of SiamRPN", source, name));
+      if (!own.contains(name)) throw BadData(fmt::format("{}: {} is not a tensor of SiamRPN", source, name));
     }
     start_average();
   }

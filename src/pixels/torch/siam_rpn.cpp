@@ -121,9 +121,9 @@ Tensor scale_of(const Tensor& last) { return target_side / context(last.slice(1,
 
 }  // namespace
 
-// The proposal is chosen by score, likeness of shape and nearness to the crop's centre; its score and shape also say
-// how much of its size to believe. Neither is differentiated: no slope tells whether another proposal would have been
-// better, and scores that follow the slope of the size's share only make the choice jump.
+// The proposal is chosen by score, similarity of shape and distance from the crop's centre; its score and shape also
+// determine how much of its size to use. Neither is differentiated: no gradient shows whether another proposal would
+// have been better, and scores trained through the size's share only make the choice jump.
 Choice choose(const Proposals& proposals, const Tensor& last) {
   const torch::NoGradGuard not_differentiated;
   const auto as = proposals.delta.options();

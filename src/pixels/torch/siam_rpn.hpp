@@ -13,7 +13,7 @@ constexpr int anchor_count = 5;
 constexpr int grid_side = 19;
 constexpr int places = anchor_count * grid_side * grid_side;
 
-/// What the network says of every anchor a at every place (x, y), the flat index being a·361 + y·19 + x.
+/// The network's output for every anchor a at every place (x, y), with flat index a·361 + y·19 + x.
 struct Proposals {
   torch::Tensor delta;  ///< targets × 4 × places: offsets of the centre and logarithms of the size, against the anchor.
   torch::Tensor score;  ///< targets × places: probability of the target against the background.
@@ -29,7 +29,7 @@ class SiamRpn : public torch::nn::Module {
   /// Offsets zero and scores even, whatever the other weights.
   void start_undecided();
 
-  /// The first so many convolutions and their normalisations are no longer trained.
+  /// Excludes this many leading convolutions and their normalisations from training.
   void freeze(int layers);
 
   torch::nn::Sequential featureExtract;
@@ -39,7 +39,7 @@ class SiamRpn : public torch::nn::Module {
 /// places × 4: centre, width and height of every anchor, in crop pixels from the crop's centre.
 [[nodiscard]] torch::Tensor anchors();
 
-/// Which proposal is believed for each target, and how much of its size. Boxes are n×4: left, top, width, height, in
+/// The proposal chosen for each target, and how much of its size is used. Boxes are n×4: left, top, width, height, in
 /// image pixels.
 struct Choice {
   torch::Tensor place;  ///< n×1.

@@ -13,10 +13,9 @@
 namespace unshuffle::pixels {
 namespace {
 
-/// A pickled state dictionary is a collections.OrderedDict with an attribute `_metadata` (versions of modules);
-/// libtorch's reader takes the former for nothing at all and does not know how to set the latter. The same in words it
-/// knows: the class is not called but stands beside an empty dictionary, which is filled; instead of setting the
-/// attribute the two become a pair.
+/// A pickled state dictionary is a collections.OrderedDict with an attribute `_metadata` (versions of modules), which
+/// libtorch's reader supports neither. This rewrites the pickle in opcodes it supports: the class is not called but
+/// placed beside an empty dictionary, which is filled; instead of setting the attribute the two become a pair.
 std::string in_plain_words(std::string pickle) {
   using namespace std::string_view_literals;
   constexpr auto start =
