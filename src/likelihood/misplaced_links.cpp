@@ -59,9 +59,9 @@ Displacement displacement_of(const Model& bound, const CandidateLinks& links) {
 namespace {
 
 constexpr Index most_rows = 4'000;
-constexpr Index fewest_values = 20;         // of a feature whose neighbourhoods mean something
-constexpr std::array widths{0.04, 0.12};    // of the table, to each side
-constexpr Index partners_to_each_side = 20; // evenly spaced over the width
+constexpr Index fewest_values = 20;          // of a feature whose neighbourhoods mean something
+constexpr std::array widths{0.04, 0.12};     // of the table, to each side
+constexpr Index partners_to_each_side = 20;  // evenly spaced over the width
 constexpr std::array shares{0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9};
 
 double best_mixture(const Vector& log_right, const Vector& log_wrong) {
