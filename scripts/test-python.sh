@@ -9,7 +9,7 @@ if [ ! -x "$environment/bin/python" ]; then
   # Sees Debian's packages, torch among them.
   /usr/bin/python3 -m venv --system-site-packages "$environment"
 fi
-"$environment/bin/pip" install --quiet 'scikit-build-core>=0.10' 'nanobind>=2.4' scikit-learn pytest pandas tqdm matplotlib
+"$environment/bin/pip" install --quiet 'scikit-build-core>=0.10' 'nanobind>=2.4' scikit-learn pytest pandas tqdm 'matplotlib>=3.8'
 
 # The compiler, its flags and ccache as the presets of the tests have them, so that the library is in the cache
 # already; with precompiled headers ccache keeps nothing unless it may overlook their times.

@@ -111,6 +111,7 @@ int describe_commands(const CLI::App& root, const std::string& reader) {
   if (reader == "bash") fmt::print("{}", bash_completion(root));
   if (reader == "zsh") fmt::print("{}", zsh_completion(root));
   if (reader == "options") fmt::print("{}", options_page(all_estimators()));
+  if (reader == "auto") fmt::print("{}", auto_table());
   return 0;
 }
 
@@ -121,11 +122,10 @@ Command add_info(CLI::App& root) {
   const auto command = std::make_shared<InfoCommand>();
   app->add_option("FILE", command->file, "FCS file to describe instead: events, channels, irregularities.");
   app->add_flag("--json", command->json, "Print JSON.");
-  app->add_option(
-         "--describe", command->describe,
-         "Print a description of the command line: a manual page, shell completions, or the options of the methods "
-         "as Markdown.")
-      ->check(CLI::IsMember({"man", "bash", "zsh", "options"}));
+  app->add_option("--describe", command->describe,
+                  "Print the command line itself: as a manual page, as completions for a shell to read, the options of "
+                  "the methods as a page, or the rules by which auto chooses.")
+      ->check(CLI::IsMember({"man", "bash", "zsh", "options", "auto"}));
   app->footer(
       "Examples:\n  unshuffle info --json\n  unshuffle info cells.fcs\n  source <(unshuffle info --describe bash)");
   return {app, [command, &root] {

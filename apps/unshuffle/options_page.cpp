@@ -52,4 +52,11 @@ std::string options_page(const std::vector<EstimatorEntry>& entries) {
   return page;
 }
 
+std::string auto_table() {
+  std::string table = "| when | method | what it does |\n|---|---|---|\n";
+  for (const AutoRule& rule : auto_rules())
+    table += fmt::format("| {} | {} | {} |\n", rule.when, rule.estimators, rule.what);
+  return table;
+}
+
 }  // namespace unshuffle::app

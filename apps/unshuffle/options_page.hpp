@@ -10,4 +10,7 @@ namespace unshuffle::app {
 
 [[nodiscard]] std::string options_page(const std::vector<EstimatorEntry>& entries);
 
+/// The rules by which `auto` chooses, as in docs/methods/auto.md.
+[[nodiscard]] std::string auto_table();
+
 }  // namespace unshuffle::app

@@ -56,6 +56,7 @@ OrderEvidence evidence_of(const AdjustedAnswer& fit, const Input& input, const C
   made.rows = double(links.size());
   made.linked = double(links.known) + (1 - fit.mismatch.rate) * double(links.open());
   made.parameters = input.bound.parameters();
+  made.displacement = displacement_of(input.bound, links);
   made.chance = by_order ? significance_of_order(input.bound, links) : 0;
   made.error = error_in_noise(links.rows, input.bound, fit.parameters, fit.covariance, fit.noise_variance);
   made.rests_on = "regression on all rows, whatever the noise, and on how many links can be wrong";

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "estimators/unlinked.hpp"
@@ -56,7 +57,7 @@ Mixture mixture_of(const Auto& options) {
 Adjusted adjusted_of(const Auto& options) { return {.precision = options.precision, .bootstrap = options.bootstrap}; }
 
 Entropic entropic_of(const Auto& options) {
-  return {options.precision, options.starts, options.noise, options.bootstrap};
+  return {options.precision, options.starts, options.noise, options.bootstrap, options.sensitivity};
 }
 
 Estimate explain(Estimate estimate, Estimator chosen, const std::string& choice, const std::string& why) {
@@ -144,43 +145,90 @@ bool contradicted(const Facts& facts, const Input& input, const Estimate& in_ord
   return contradicts(agreement_with_regression(input.bound, links, all_links.candidates.front().parameters));
 }
 
+Estimate by_known_pairs(const Auto& options, const Facts&, const Input& input) {
+  const Oracle oracle = oracle_of(options);
+  return explain(estimate(oracle, input), oracle, "ordinary regression", "all pairs are known");
+}
+
+Estimate by_prior(const Auto& options, const Facts&, const Input& input) {
+  const Entropic entropic = entropic_of(options);
+  return explain(estimate(entropic, input), entropic, "likelihood over all links, weighted by their prior odds",
+                 "prior weights of pairs are odds where links have a likelihood");
+}
+
+/// All links where the order leaves the answer open. Where it tells something, they have to tell it certainly.
+Estimate order_or_all_links(const Auto& options, const Facts& facts, const Input& input, Estimate in_order) {
+  Estimate all_links = by_all_links(options, facts, input, in_order.identifiable.reason + "; ");
+  const Verdict verdict = all_links.identifiable.verdict;
+  const bool certain = verdict == Verdict::identified;
+  const bool likely = in_order.order_is_chance && verdict == Verdict::weakly_identified;
+  const bool told = (certain || likely) && !contradicted(facts, input, in_order, all_links);
+  return told || (!facts.hinted && in_order.order_is_chance) ? all_links : in_order;
+}
+
+/// The groups bound every link, the order tells of a part of them: either may know more. So may all links together
+/// where few are right.
+Estimate more_certain_of(const Auto& options, const Facts& facts, const Input& input, Estimate in_order) {
+  const bool grouped = facts.groups > 1;
+  const bool by_regression = std::holds_alternative<Adjusted>(*in_order.chosen);
+  if (!facts.scalar || !(grouped || (by_regression && !in_order.contradicted))) return in_order;
+  Estimate all_links = by_all_links(
+      options, facts, input,
+      fmt::format("{} tell more than the order, by the standard errors; ", grouped ? "the groups" : "all links"));
+  const bool better = vagueness(all_links) < vagueness(in_order) && !contradicted(facts, input, in_order, all_links);
+  return better ? all_links : in_order;
+}
+
+Estimate by_order_first(const Auto& options, const Facts& facts, const Input& input) {
+  Estimate in_order = safer_than_regression(options, input, by_order(options, input));
+  return in_order.identifiable.verdict == Verdict::not_identifiable
+             ? order_or_all_links(options, facts, input, std::move(in_order))
+             : more_certain_of(options, facts, input, std::move(in_order));
+}
+
+Estimate without_order(const Auto& options, const Facts& facts, const Input& input) {
+  return by_all_links(options, facts, input, "");
+}
+
+struct Route {
+  AutoRule rule;
+  bool (*applies)(const Facts&);
+  Estimate (*take)(const Auto&, const Facts&, const Input&);
+};
+
+/// The first that applies is taken.
+constexpr std::array routes{
+    Route{{"all pairs of one table are known", "oracle", "ordinary regression on them"},
+          [](const Facts& facts) { return facts.all_pairs_known; },
+          by_known_pairs},
+    Route{{"pairs have prior weights, or a soft key", "entropic", "all links, weighted by their prior odds"},
+          [](const Facts& facts) { return facts.prior; },
+          by_prior},
+    Route{{"rows may be linked in order: you say so, or both tables have as many rows, no groups, and you did not say "
+           "that the order means nothing",
+           "mixture, adjusted, ls or entropic",
+           "a mixture of right and wrong links; adjusted regression where regression on all rows or the features "
+           "contradict it; ordinary regression where its expected error is smaller; all links where the order leaves "
+           "the answer open or groups tell more"},
+          [](const Facts& facts) { return facts.order_may_tell; },
+          by_order_first},
+    Route{{"otherwise", "entropic", "all links, within groups and beside known pairs where given"},
+          [](const Facts&) { return true; },
+          without_order},
+};
+
 }  // namespace
+
+std::vector<AutoRule> auto_rules() {
+  std::vector<AutoRule> rules;
+  for (const Route& route : routes) rules.push_back(route.rule);
+  return rules;
+}
 
 Estimate estimate(const Auto& options, const Input& input) {
   const Facts facts = look(options, input);
-  if (facts.all_pairs_known) {
-    const Oracle oracle = oracle_of(options);
-    return explain(estimate(oracle, input), oracle, "ordinary regression", "all pairs are known");
-  }
-  if (facts.prior) {
-    const Entropic entropic = entropic_of(options);
-    return explain(estimate(entropic, input), entropic, "likelihood over all links, weighted by their prior odds",
-                   "prior weights of pairs are odds where links have a likelihood");
-  }
-  if (!facts.order_may_tell) return by_all_links(options, facts, input, "");
-
-  Estimate in_order = safer_than_regression(options, input, by_order(options, input));
-  if (in_order.identifiable.verdict == Verdict::not_identifiable) {
-    Estimate all_links = by_all_links(options, facts, input, in_order.identifiable.reason + "; ");
-    // If the order is informative, the answer from all links must be certain to replace it.
-    const Verdict verdict = all_links.identifiable.verdict;
-    const bool certain = verdict == Verdict::identified;
-    const bool likely = in_order.order_is_chance && verdict == Verdict::weakly_identified;
-    const bool told = (certain || likely) && !contradicted(facts, input, in_order, all_links);
-    return told || (!facts.hinted && in_order.order_is_chance) ? std::move(all_links) : std::move(in_order);
-  }
-  // The groups constrain every link, the order some of them: either may be more informative. So may all links together
-  // when few are right.
-  const bool grouped = facts.groups > 1;
-  const bool by_regression = std::holds_alternative<Adjusted>(*in_order.chosen);
-  if (facts.scalar && (grouped || (by_regression && !in_order.contradicted))) {
-    const char* source = grouped ? "the groups" : "all links";
-    Estimate all_links = by_all_links(options, facts, input,
-                                      fmt::format("{} tell more than the order, by the standard errors; ", source));
-    if (vagueness(all_links) < vagueness(in_order) && !contradicted(facts, input, in_order, all_links))
-      return all_links;
-  }
-  return in_order;
+  const auto route = std::find_if(routes.begin(), routes.end(), [&](const Route& one) { return one.applies(facts); });
+  return route->take(options, facts, input);
 }
 
 }  // namespace unshuffle

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 
+#include "core/normal.hpp"
 #include "estimators/estimate.hpp"
 #include "likelihood/bootstrap.hpp"
 #include "likelihood/calibration.hpp"
@@ -37,7 +38,7 @@ Matrix bootstrap_covariance(const Entropic& options, const Input& input, const O
     const Links links = random_links(input.problem, random);
     const Problem drawn = drawn_from(input.problem, input.bound, best.parameters, noise_sd, links, random);
     LinkLikelihood likelihood(drawn, input.bound, accurate(options));
-    return most_likely_near(likelihood, drawn, input.bound, best.parameters, best.epsilon, 60).parameters;
+    return likelihood.most_likely_near(best.parameters, best.epsilon, 60).parameters;
   });
 }
 
@@ -124,9 +125,9 @@ Identifiability doubts(const Entropic& options, const Input& input) {
   return made;
 }
 
-/// By bootstrap if requested, else from `answer`; profiles need a calibrated one.
-void set_errors(const Entropic& options, const Input& input, const Calibrated& answer, bool by_simulation, bool doubted,
-                Estimate& estimate) {
+/// With a bootstrap if one was asked for, else from `answer`; profiles need one that was calibrated.
+void set_errors(const Entropic& options, const Input& input, const Calibrated& answer, const Matrix& profile,
+                bool doubted, Estimate& estimate) {
   if (options.bootstrap.samples > 0) {
     if (!estimate.stopped) estimate.covariance = bootstrap_covariance(options, input, answer.optimum);
     estimate.stopped = estimate.covariance.size() == 0;
@@ -143,14 +144,14 @@ void set_errors(const Entropic& options, const Input& input, const Calibrated& a
   if (answer.covariance.size() == 0) {
     estimate.std_error_note = fmt::format(
         "not to be had: the likelihood's curvature is not known or not downward; try {}", option("bootstrap"));
-  } else if (!by_simulation) {
+  } else if (profile.size() == 0) {
     estimate.std_error_note = "from the curvature of the likelihood over all links";
   } else {
-    estimate.margins = margins_of(answer, input.problem, input.bound, accurate(options));
+    estimate.margins = answer.margins(profile);
     estimate.std_error_note =
-        "from the likelihood over all links and its spread in samples of the fitted model, and from what other laws of "
-        "the "
-        "noise would change; intervals from its profile";
+        "from the likelihood over all links, its spread in samples of the fitted model and over groups left out, and "
+        "from "
+        "what other laws of the noise would change; intervals from its profile where that is wider";
   }
 }
 
@@ -173,6 +174,7 @@ Estimate estimate(const Entropic& options, const Input& given) {
   if (!found.stopped && by_simulation) {
     answer = calibrated(input.problem, input.bound, accurate(options), best, input.run.seed);
     best = answer.optimum;
+    if (!options.sensitivity.quick) question(answer, input.problem, input.bound, accurate(options), input.run.seed);
   }
   Estimate made;
   for (const FoundOptimum& one : found.optima) made.candidates.push_back(as_candidate(one));
@@ -182,6 +184,14 @@ Estimate estimate(const Entropic& options, const Input& given) {
   made.noise_sd = std::sqrt(best.epsilon / 2);
   made.epsilon = best.epsilon;
   made.identifiable = judge(found, symmetries, input.problem, input.bound, answer);
+  Matrix profile;
+  if (by_simulation && answer.covariance.size() > 0 && made.identifiable.verdict != Verdict::not_identifiable) {
+    profile = profile_of(answer, input.problem, input.bound, accurate(options));
+    answer.widen(profile.rowwise().mean() / normal_quantile);  // the widest of all margins counts
+    made.identifiable = judge(found, symmetries, input.problem, input.bound, answer);
+  }
+  if (options.sensitivity.quick && made.identifiable.verdict != Verdict::not_identifiable)
+    made.identifiable.reason += "; other assumptions were not tried";
   Identifiability doubt = doubts(options, input);
   const bool doubted = !doubt.reason.empty();
   if (doubted && made.identifiable.verdict == Verdict::not_identifiable) {
@@ -191,7 +201,7 @@ Estimate estimate(const Entropic& options, const Input& given) {
     made.identifiable = std::move(doubt);
   }
   if (made.identifiable.verdict != Verdict::not_identifiable)
-    set_errors(options, input, answer, by_simulation, doubted, made);
+    set_errors(options, input, answer, profile, doubted, made);
   return made;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <numbers>
 
 #include "core/balanced_inverse.hpp"
 #include "core/special.hpp"
@@ -56,6 +57,7 @@ struct OrderAnswer {
   bool converged = true;
   std::string std_error_note{};
   OrderEvidence evidence{};
+  std::vector<WhatIf> what_if{};
 };
 
 OrderAnswer answer_of(const MixtureFit& fit, const CandidateLinks& links, const Model& bound) {
@@ -109,13 +111,25 @@ OrderAnswer best_law(const Mixture& mixture, const CandidateLinks& links, const 
   const bool ahead = normal.log_likelihood > followed.log_likelihood + decided;
   const bool stands = !contradicted(by_normal.evidence) && !normal.rate_is_limited && normal.tied == 0;
   const bool holds = stands && (ahead || confirms(followed, normal));
-  if (mixture.law == NoiseLawKind::automatic && holds) return by_normal;
+  if (mixture.law == NoiseLawKind::automatic && holds) {
+    by_normal.what_if = {{"the noise has any shape", followed.parameters - normal.parameters}};
+    return by_normal;
+  }
   OrderAnswer by_any_law = answer_of(followed);
+  by_any_law.what_if = {{"the noise is normal", normal.parameters - followed.parameters, !stands}};
   by_any_law.evidence.tied = normal.tied;
   return by_any_law;
 }
 
-/// The p-value of the agreement of rows in order; the fewer nats the order explains, the larger.
+/// Ruled out where normal noise alone, without wrong links, is far less likely.
+WhatIf no_wrong_links(const LeastSquares& linked, const CandidateLinks& links, const OrderAnswer& found) {
+  constexpr double far = 10;  // nats
+  const auto numbers = double(links.rows.y.size());
+  const double log_likelihood = -0.5 * numbers * (std::log(2 * std::numbers::pi * linked.squares / numbers) + 1);
+  return {"no link is wrong", linked.parameters - found.parameters, found.log_likelihood > log_likelihood + far};
+}
+
+/// How probable it is that rows in order agree as well by chance; the better the fewer the nats that order explains.
 double chance_of_order(const Model& bound, const CandidateLinks& links, const MixtureFit& normal) {
   if (averages_over_partners(bound)) return significance_of_order(bound, links);
   const double nats = normal.gain - double(bound.parameters()) * std::log(double(links.size()));
@@ -140,6 +154,9 @@ Estimate estimate(const Mixture& mixture, const Input& input) {
   evidence.rows = double(candidates.size());
   evidence.linked = found.link_probability.sum();
   evidence.parameters = input.bound.parameters();
+  evidence.displacement = displacement_of(input.bound, candidates);
+  evidence.similar_partners =
+      gain_of_similar_partners(input.bound, candidates, found.parameters, found.link_probability);
   evidence.chance = chance_of_order(input.bound, candidates, normal);
   evidence.error =
       error_in_noise(candidates.rows, input.bound, found.parameters, found.covariance, found.noise_variance);
@@ -159,6 +176,8 @@ Estimate estimate(const Mixture& mixture, const Input& input) {
   made.noise_sd = std::sqrt(found.noise_variance);
   made.epsilon = 2 * found.noise_variance;
   made.identifiable = judge(evidence);
+  made.identifiable.what_if = std::move(found.what_if);
+  made.identifiable.what_if.push_back(no_wrong_links(linked, candidates, found));
   made.contradicted = contradicted(evidence);
   made.order_is_chance = order_is_chance(evidence);
   made.link_probabilities = Vector::Constant(input.problem.responses(), std::nan(""));

@@ -9,6 +9,7 @@
 #include "core/in_parallel.hpp"
 #include "core/normal.hpp"
 #include "likelihood/bootstrap.hpp"
+#include "likelihood/group_checks.hpp"
 #include "likelihood/profile.hpp"
 
 namespace unshuffle {
@@ -156,10 +157,11 @@ Matrix sandwich(const Matrix& information, const Matrix& gradients) {
   return (half * half.transpose() * scale).topLeftCorner(p, p);
 }
 
-// If an assumption is wrong, the gradient at θ has a different mean, and the root moves by H⁻¹ times the difference.
-std::vector<WhatIf> what_if(const Source& source, const Calibrated& at, const Matrix& information,
-                            const Drawn& modelled) {
+// If an assumption is wrong, the gradient at θ has another mean, and the root moves by H⁻¹ times the difference. The
+// responses would have told where they fit better than they would under the assumption, by more than chance.
+std::vector<WhatIf> other_assumptions(const Source& source, const Calibrated& at, const Matrix& information) {
   constexpr int count = 16;
+  constexpr double clearly = 3;  // standard deviations
   const Eigen::LLT<Matrix> factor(information);
   std::vector<WhatIf> made;
   if (factor.info() != Eigen::Success) return made;
@@ -167,32 +169,26 @@ std::vector<WhatIf> what_if(const Source& source, const Calibrated& at, const Ma
     const Drawn drawn = drawn_samples(source, at.optimum, assumption, count);
     const Vector moved = factor.solve(at.tilt - drawn.gradients.rowwise().mean());
     double misfit = 0;
-    for (Index k = 0; k < count; ++k) misfit += misfit_of(drawn.quantiles.col(k), modelled.quantiles) / count;
-    made.push_back({words, moved.head(moved.size() - 1), misfit});
+    for (Index k = 0; k < count; ++k) misfit += misfit_of(drawn.quantiles.col(k), at.sampled_quantiles) / count;
+    made.push_back({words, moved.head(moved.size() - 1), misfit > std::max(at.misfit, 0.0) + clearly});
   }
   return made;
 }
 
-/// Whether the responses rule the alternative out: they fit better than they would under it, by more than chance.
-bool refuted(const WhatIf& other, double misfit) {
-  constexpr double clearly = 3;  // standard deviations
-  return other.misfit > std::max(misfit, 0.0) + clearly;
-}
-
 }  // namespace
 
-std::vector<const WhatIf*> Calibrated::unrefuted() const {
-  std::vector<const WhatIf*> left;
-  for (const WhatIf& other : what_if) {
-    if (!refuted(other, misfit)) left.push_back(&other);
-  }
-  return left;
+void Calibrated::widen(const Vector& errors) {
+  constexpr double enough = 100;  // an interval may have no end
+  const Vector factor = (errors.array() / covariance.diagonal().array().sqrt()).max(1.0).min(enough);
+  covariance = factor.asDiagonal() * covariance * factor.asDiagonal();
 }
 
 Matrix Calibrated::doubted_covariance() const {
   Matrix made = covariance;
   // Two directions of one doubt are one doubt.
-  for (const WhatIf* other : unrefuted()) made += 0.5 * other->shift * other->shift.transpose();
+  for (const WhatIf& other : what_if) {
+    if (!other.ruled_out) made += 0.5 * other.shift * other.shift.transpose();
+  }
   return made;
 }
 
@@ -206,20 +202,31 @@ Calibrated calibrated(const Problem& problem, const Model& bound, const Likeliho
     drawn = drawn_samples(source, made.optimum, Assumption::as_modelled, samples);
     made.tilt = drawn.gradients.rowwise().mean();
     likelihood.set_tilt(made.tilt);
-    const Optimum next =
-        most_likely_near(likelihood, problem, bound, made.optimum.parameters, made.optimum.epsilon, 30);
+    const Optimum next = likelihood.most_likely_near(made.optimum.parameters, made.optimum.epsilon, 30);
     if (!next.parameters.allFinite()) break;
     made.optimum = next;
   }
   const Matrix information = likelihood.information(made.optimum.theta());
   made.covariance = sandwich(information, drawn.gradients);
   made.misfit = misfit_of(quantiles_of(problem, source.blocks), drawn.quantiles);
-  made.what_if = what_if(source, made, information, drawn);
+  made.sampled_quantiles = std::move(drawn.quantiles);
   made.optimum.nats = from.nats;
   return made;
 }
 
-Matrix margins_of(const Calibrated& answer, const Problem& problem, const Model& bound,
+void question(Calibrated& answer, const Problem& problem, const Model& bound, const LikelihoodOptions& options,
+              std::uint64_t seed) {
+  const Source source{problem, bound, options, blocks_of(problem), seed};
+  LinkLikelihood likelihood(problem, bound, options);
+  likelihood.set_tilt(answer.tilt);
+  answer.what_if = other_assumptions(source, answer, likelihood.information(answer.optimum.theta()));
+  const GroupChecks groups = check_groups(problem, bound, options, answer);
+  answer.means_agree = groups.means_agree;
+  if (answer.covariance.size() > 0 && groups.jackknife.size() > 0)
+    answer.widen(groups.jackknife.diagonal().cwiseSqrt());
+}
+
+Matrix profile_of(const Calibrated& answer, const Problem& problem, const Model& bound,
                   const LikelihoodOptions& options) {
   const auto tilted = [&] {
     LinkLikelihood likelihood(problem, bound, options);
@@ -229,8 +236,13 @@ Matrix margins_of(const Calibrated& answer, const Problem& problem, const Model&
   // The distribution of responses without a partner is an approximation, so this is not exactly a likelihood.
   const bool made_up = rows_left_over(problem).responses > 0;
   const Vector errors = answer.covariance.diagonal().cwiseSqrt();
-  Matrix margins = profile_margins(tilted, answer.optimum, made_up ? errors : Vector::Zero(errors.size()));
-  const Vector doubt = (answer.doubted_covariance() - answer.covariance).diagonal().cwiseMax(0.0);
+  return profile_margins(tilted, answer.optimum, made_up ? errors : Vector::Zero(errors.size()));
+}
+
+Matrix Calibrated::margins(const Matrix& profile) const {
+  const Vector errors = normal_quantile * covariance.diagonal().cwiseSqrt();
+  Matrix margins = profile.cwiseMax(errors.replicate(1, profile.cols()));
+  const Vector doubt = (doubted_covariance() - covariance).diagonal().cwiseMax(0.0);
   for (Index side = 0; side < margins.cols(); ++side) {
     margins.col(side) = (margins.col(side).array().square() + normal_quantile * normal_quantile * doubt.array()).sqrt();
   }

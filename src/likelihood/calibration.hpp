@@ -6,37 +6,42 @@
 #include <vector>
 
 #include "likelihood/likelihood.hpp"
+#include "unshuffle/likelihood/what_if.hpp"
 
 namespace unshuffle {
 
-/// A changed assumption: samples of the model under it, and what the answer would be.
-struct WhatIf {
-  std::string assumption;  ///< "the noise is skewed".
-  Vector shift;            ///< How far the coefficients would move.
-  double misfit = 0;       ///< How far the responses' distribution would be from the model's, as in Calibrated.
-};
-
 struct Calibrated {
-  Optimum optimum;    ///< `nats` is still the likelihood's own value, comparable with other optima.
-  Vector tilt;        ///< What was subtracted from the gradient.
-  Matrix covariance;  ///< Of the parameters; empty where the likelihood does not curve upward all around.
-  double misfit = 0;  ///< How far the responses' distribution is from that of samples of the model, in standard
-                      ///< deviations of how far those are; within groups, where there are any.
-  std::vector<WhatIf> what_if{};  ///< Assumptions that nothing but the responses' distribution could refute.
+  Optimum optimum;         ///< `nats` is still the likelihood's own value, comparable with other optima.
+  Vector tilt;             ///< What was taken off the gradient.
+  Matrix covariance;       ///< Of the parameters; empty where the likelihood does not curve upward all around.
+  double misfit = 0;       ///< How far the responses' distribution is from that of samples of the model, in standard
+                           ///< deviations of how far those are; within groups, where there are any.
+  double means_agree = 1;  ///< Probability that group means are as far from the predicted ones by chance.
+  Matrix sampled_quantiles{};     ///< Of the responses of these samples, a sample per column.
+  std::vector<WhatIf> what_if{};  ///< Assumptions that nothing but the responses' distribution could rule out.
 
-  /// The covariance, including every alternative assumption that the responses do not rule out.
+  /// Makes every standard error at least as large as this one.
+  void widen(const Vector& errors);
+
+  /// The covariance with every assumption counted that is not ruled out.
   [[nodiscard]] Matrix doubted_covariance() const;
-  /// These assumptions.
-  [[nodiscard]] std::vector<const WhatIf*> unrefuted() const;
+  /// How far 95 % intervals reach below and above the parameters: by their profile or the covariance, whichever is
+  /// further, with the same assumptions counted.
+  [[nodiscard]] Matrix margins(const Matrix& profile) const;
 };
 
 /// Needs the Hessian (sorted backend). Same seed, same answer.
 [[nodiscard]] Calibrated calibrated(const Problem& problem, const Model& bound, const LikelihoodOptions& options,
                                     const Optimum& from, std::uint64_t seed);
 
-/// How far 95 % intervals reach below and above the parameters, by the profile (profile.hpp). `answer` has a
+/// Adds what the answer would be under other assumptions, what groups say of it besides the likelihood, and widens its
+/// standard errors accordingly.
+void question(Calibrated& answer, const Problem& problem, const Model& bound, const LikelihoodOptions& options,
+              std::uint64_t seed);
+
+/// How far 95 % intervals reach below and above the parameters by the profile alone (profile.hpp). `answer` has a
 /// covariance.
-[[nodiscard]] Matrix margins_of(const Calibrated& answer, const Problem& problem, const Model& bound,
+[[nodiscard]] Matrix profile_of(const Calibrated& answer, const Problem& problem, const Model& bound,
                                 const LikelihoodOptions& options);
 
 }  // namespace unshuffle

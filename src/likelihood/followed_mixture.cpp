@@ -233,6 +233,97 @@ AtRate adjusted_at(const Model& bound, const CandidateLinks& links, const LeastS
   return {solved.parameters, scores * balanced_inverse(solved.matrix)};
 }
 
+/// A walk over every α the bound allows, and the share of the likelihood each has.
+struct Walked {
+  Walk walk;
+  std::vector<Step> steps;
+  Vector shares;
+
+  Walked(Walk start, const MismatchRate& largest) : walk(std::move(start)), steps{walk.first()} {
+    const double limit = std::min(0.94, largest.rate + limit_errors * std::sqrt(largest.variance));
+    for (const double rate : rates) {
+      if (rate > 0 && rate < limit) steps.push_back(walk.settle(steps.back(), rate));
+    }
+    if (limit > steps.back().rate + 0.02) steps.push_back(walk.settle(steps.back(), limit));
+    shares = posterior(steps);
+  }
+
+  [[nodiscard]] std::size_t most_likely() const {
+    const auto less = [](const Step& a, const Step& b) { return a.log_likelihood < b.log_likelihood; };
+    return std::size_t(std::max_element(steps.begin(), steps.end(), less) - steps.begin());
+  }
+
+  [[nodiscard]] Vector mean() const {
+    Vector sum = Vector::Zero(steps.front().at.size());
+    for (std::size_t k = 0; k < steps.size(); ++k) sum += shares(Index(k)) * steps[k].at;
+    return sum;
+  }
+};
+
+/// The share of wrong links and the noise, averaged over the walk.
+void average_rate_and_noise(const Walked& walked, FollowedMixture& made) {
+  for (std::size_t k = 0; k < walked.steps.size(); ++k)
+    made.mismatch_rate += walked.shares(Index(k)) * walked.steps[k].rate;
+  const Vector& weights = walked.walk.weights();
+  double rate_variance = 0;
+  for (std::size_t k = 0; k < walked.steps.size(); ++k) {
+    const Step& step = walked.steps[k];
+    const double share = walked.shares(Index(k));
+    rate_variance += share * std::pow(step.rate - made.mismatch_rate, 2);
+    const double rows = step.right.dot(weights);
+    const double squares = step.right.cwiseProduct(weights).dot(step.residual.cwiseAbs2());
+    made.noise_variance += share * squares / std::max(rows - double(step.at.size()), 0.3 * rows);
+  }
+  made.rate_sd = std::sqrt(rate_variance);
+}
+
+/// The covariance of the average, and how well the answer agrees with regression on all rows, adjusted for the same α.
+void compare_with_regression(const Model& bound, const CandidateLinks& links, const LeastSquares& linked,
+                             const Walked& walked, FollowedMixture& made) {
+  const Walk& walk = walked.walk;
+  const Matrix& back = walk.coordinates().to_parameters;
+  const Vector mean = walked.mean();
+  Vector regression = Vector::Zero(mean.size());
+  Matrix covariance = Matrix::Zero(mean.size(), mean.size());
+  Matrix difference = Matrix::Zero(links.size(), mean.size());
+  double compared = 0;
+  for (std::size_t k = 0; k < walked.steps.size(); ++k) {
+    const Step& step = walked.steps[k];
+    const double share = walked.shares(Index(k));
+    const Vector apart = step.at - mean;
+    covariance += share * apart * apart.transpose();
+    if (share < negligible) continue;
+    const Matrix influence = walk.influence(step);
+    covariance += share * influence.transpose() * influence;
+    const AtRate other = adjusted_at(bound, links, linked, step.rate);
+    difference += share * (influence * back.transpose() - other.influence);
+    regression += share * other.w;
+    compared += share;
+  }
+  made.parameters = back * mean;
+  made.covariance = back * covariance * back.transpose();
+  // Both in the coordinates, where the constant one has nothing to say of the links.
+  const Matrix to_coordinates = back.inverse();
+  const std::vector<Index> slopes = walk.coordinates().slopes();
+  const Vector contrast = to_coordinates * (made.parameters - regression / compared);
+  const Matrix spread = difference / compared * to_coordinates.transpose();
+  made.agreement = chi_squared_of(contrast(slopes), gram(spread(Eigen::all, slopes)));
+}
+
+/// With the walk's law and share of wrong links, w from all rows.
+void settle_on_all_rows(const Model& bound, const CandidateLinks& all, const Vector& start, Step from,
+                        FollowedMixture& made) {
+  const double sampled = double(from.residual.size());
+  const double rate = from.rate;
+  Walk whole(bound, all, start);
+  from.at = whole.coordinates().to_parameters.inverse() * made.parameters;
+  from.residual = residuals(bound, all.rows, made.parameters).col(0);
+  const Step end = whole.settle(std::move(from), rate);
+  made.parameters = whole.coordinates().to_parameters * end.at;
+  made.link_probability = end.right;
+  made.covariance *= sampled / double(all.size());
+}
+
 }  // namespace
 
 bool can_be_followed(const Model& bound, const CandidateLinks& links) {
@@ -244,67 +335,19 @@ FollowedMixture follow_mixture(const Model& bound, const CandidateLinks& all, co
   const bool sampled = all.size() > 2 * most_rows;
   const CandidateLinks sample = sampled ? spaced_sample(all) : CandidateLinks{};
   const CandidateLinks& links = sampled ? sample : all;
-  Walk walk(bound, links, linked.parameters);
-  const double limit = std::min(0.94, largest.rate + limit_errors * std::sqrt(largest.variance));
-  std::vector<Step> steps{walk.first()};
-  for (const double rate : rates) {
-    if (rate > 0 && rate < limit) steps.push_back(walk.settle(steps.back(), rate));
-  }
-  if (limit > steps.back().rate + 0.02) steps.push_back(walk.settle(steps.back(), limit));
-  const Vector shares = posterior(steps);
-  const Matrix& back = walk.coordinates().to_parameters;
-  Vector mean = Vector::Zero(linked.parameters.size()), regression = mean;
+  const Walked walked(Walk(bound, links, linked.parameters), largest);
+  const std::size_t mode = walked.most_likely();
+  const Step& most_likely = walked.steps[mode];
   FollowedMixture made;
-  std::size_t mode = 0;
-  for (std::size_t k = 0; k < steps.size(); ++k) {
-    mean += shares(Index(k)) * steps[k].at;
-    made.mismatch_rate += shares(Index(k)) * steps[k].rate;
-    if (steps[k].log_likelihood > steps[mode].log_likelihood) mode = k;
-  }
-  Matrix covariance = Matrix::Zero(mean.size(), mean.size());
-  Matrix difference = Matrix::Zero(links.size(), mean.size());
-  double compared = 0;
-  for (std::size_t k = 0; k < steps.size(); ++k) {
-    const Step& step = steps[k];
-    const double share = shares(Index(k));
-    const Vector apart = step.at - mean;
-    covariance += share * apart * apart.transpose();
-    made.rate_sd += share * std::pow(step.rate - made.mismatch_rate, 2);
-    const double rows = step.right.dot(walk.weights());
-    const double squares = step.right.cwiseProduct(walk.weights()).dot(step.residual.cwiseAbs2());
-    made.noise_variance += share * squares / std::max(rows - double(mean.size()), 0.3 * rows);
-    if (share < negligible) continue;
-    const Matrix influence = walk.influence(step);
-    covariance += share * influence.transpose() * influence;
-    const AtRate other = adjusted_at(bound, links, linked, step.rate);
-    difference += share * (influence * back.transpose() - other.influence);
-    regression += share * other.w;
-    compared += share;
-  }
-  made.rate_sd = std::sqrt(made.rate_sd);
-  made.parameters = back * mean;
-  made.covariance = back * covariance * back.transpose();
-  // Both in these coordinates; the constant column carries no information about the links.
-  const Matrix to_coordinates = back.inverse();
-  const std::vector<Index> slopes = walk.coordinates().slopes();
-  const Vector contrast = to_coordinates * (made.parameters - regression / compared);
-  const Matrix spread = difference / compared * to_coordinates.transpose();
-  made.agreement = chi_squared_of(contrast(slopes), gram(spread(Eigen::all, slopes)));
-  made.rate_is_limited = mode + 1 == steps.size() && steps[mode].rate > 0;
-  made.log_likelihood = steps[mode].log_likelihood;
-  made.link_probability = steps[mode].right;
-  made.independence = mode == 0 ? 1 : independence_of_features(bound, links, back * steps[mode].at, steps[mode].right);
-  if (sampled) {  // the walk's law and share of wrong links, w from all rows
-    Walk whole(bound, all, linked.parameters);
-    Step from = steps[mode];
-    from.at = whole.coordinates().to_parameters.inverse() * made.parameters;
-    from.residual = residuals(bound, all.rows, made.parameters).col(0);
-    const Step end = whole.settle(std::move(from), steps[mode].rate);
-    made.parameters = whole.coordinates().to_parameters * end.at;
-    made.link_probability = end.right;
-    made.covariance *= double(links.size()) / double(all.size());
-  }
-  made.iterations = walk.iterations();
+  average_rate_and_noise(walked, made);
+  compare_with_regression(bound, links, linked, walked, made);
+  made.rate_is_limited = mode + 1 == walked.steps.size() && most_likely.rate > 0;
+  made.log_likelihood = most_likely.log_likelihood;
+  made.link_probability = most_likely.right;
+  const Vector at_mode = walked.walk.coordinates().to_parameters * most_likely.at;
+  made.independence = mode == 0 ? 1 : independence_of_features(bound, links, at_mode, most_likely.right);
+  if (sampled) settle_on_all_rows(bound, all, linked.parameters, most_likely, made);
+  made.iterations = walked.walk.iterations();
   return made;
 }
 

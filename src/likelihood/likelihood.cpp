@@ -247,26 +247,26 @@ Vector Optimum::theta() const {
 }
 
 // Descents run in units in which one step of a coefficient changes predictions about as much as y varies.
-Optimum most_likely_near(LinkLikelihood& likelihood, const Problem& problem, const Model& bound, const Vector& w,
-                         double epsilon, int max_iterations, const std::function<bool()>& keep_going) {
+Optimum LinkLikelihood::most_likely_near(const Vector& w, double epsilon, int max_iterations,
+                                         const std::function<bool()>& keep_going) {
   const Index p = w.size();
   Vector origin(p + 1);
-  origin << w, std::log(likelihood.known_epsilon_or(epsilon));
+  origin << w, std::log(known_epsilon_or(epsilon));
   Vector unit = Vector::Ones(p + 1);
-  unit.head(p) = natural_steps(problem, bound, w);
+  unit.head(p) = natural_steps(problem_, bound_, w);
   const SmoothFunction f = [&](const Vector& u, bool with_hessian) {
-    Sample sample = likelihood.at(origin + unit.cwiseProduct(u), with_hessian);
+    Sample sample = at(origin + unit.cwiseProduct(u), with_hessian);
     sample.gradient.array() *= unit.array();
     if (with_hessian) sample.hessian = unit.asDiagonal() * sample.hessian * unit.asDiagonal();
     return sample;
   };
   StopRule stop;
   stop.max_iterations = max_iterations;
-  stop.gradient_tolerance = 1e-6 * double(problem.responses());
+  stop.gradient_tolerance = 1e-6 * double(problem_.responses());
   stop.noise_floor = 1e-6;  // nats: with little noise the plan's rounding is multiplied by 1/ε
   const Watch watch = [&](int, const Sample&, double) { return !keep_going || keep_going(); };
   const Vector start = Vector::Zero(p + 1);
-  const Minimum found = likelihood.has_hessian() ? trust_region(f, start, stop, watch) : lbfgs(f, start, stop, watch);
+  const Minimum found = has_hessian() ? trust_region(f, start, stop, watch) : lbfgs(f, start, stop, watch);
   const Vector theta = origin + unit.cwiseProduct(found.at);
   return {theta.head(p), std::exp(theta(p)), found.value, found.converged, found.iterations, found.message};
 }

@@ -19,8 +19,20 @@ struct LikelihoodOptions {
 /// features like the observed ones.
 [[nodiscard]] bool leaves_responses_out(const Problem& problem, const Model& bound, const LikelihoodOptions& options);
 
-/// Minus the log-likelihood of (w, σ²), in nats; derived in likelihood.cpp and docs/mathematics.md §5. θ = (w, log ε)
-/// with ε = 2σ². If the noise is known, its value is used and log ε has no effect.
+/// Where a descent on the likelihood ended.
+struct Optimum {
+  Vector parameters;
+  double epsilon = 0;
+  double nats = 0;  ///< Minus the log-likelihood.
+  bool converged = false;
+  int iterations = 0;
+  std::string message;
+
+  [[nodiscard]] Vector theta() const;
+};
+
+/// Minus the log-likelihood of (w, σ²), in nats; the derivation stands in likelihood.cpp. θ = (w, log ε) with ε = 2σ².
+/// Where the noise is known it is the value that counts, and log ε has no influence.
 class LinkLikelihood {
  public:
   /// Both must outlive it; `problem` is completed(), `bound` bound to it.
@@ -31,6 +43,11 @@ class LinkLikelihood {
 
   /// The observed information: the Hessian, with central differences in log ε, and in w when there is no exact one.
   Matrix information(const Vector& theta);
+
+  /// Trust-region Newton from (w, ε) where the Hessian is available, else L-BFGS. Ends early when `keep_going`, asked
+  /// in every iteration, says no.
+  [[nodiscard]] Optimum most_likely_near(const Vector& w, double epsilon, int max_iterations,
+                                         const std::function<bool()>& keep_going = {});
 
   /// Subtracts tilt·θ from the value; see calibrated().
   void set_tilt(Vector tilt) { tilt_ = std::move(tilt); }
@@ -64,23 +81,5 @@ class LinkLikelihood {
   double known_epsilon_ = 0;
   int evaluations_ = 0;
 };
-
-/// Where a descent on the likelihood ended.
-struct Optimum {
-  Vector parameters;
-  double epsilon = 0;
-  double nats = 0;  ///< Minus the log-likelihood.
-  bool converged = false;
-  int iterations = 0;
-  std::string message;
-
-  [[nodiscard]] Vector theta() const;
-};
-
-/// Trust-region Newton from (w, ε) if the Hessian is available, else L-BFGS. Stops early when `keep_going`, called in
-/// every iteration, returns false.
-[[nodiscard]] Optimum most_likely_near(LinkLikelihood& likelihood, const Problem& problem, const Model& bound,
-                                       const Vector& w, double epsilon, int max_iterations,
-                                       const std::function<bool()>& keep_going = {});
 
 }  // namespace unshuffle

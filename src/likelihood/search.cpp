@@ -257,8 +257,7 @@ class Search {
       key.add(double(iterations));
       const auto refine_one = [&] {
         LinkLikelihood likelihood(problem, bound_, accuracy);
-        Optimum end =
-            most_likely_near(likelihood, problem, bound_, from.parameters, from.epsilon, iterations, keep_going);
+        Optimum end = likelihood.most_likely_near(from.parameters, from.epsilon, iterations, keep_going);
         return std::pair(std::move(end), likelihood.evaluations());
       };
       const auto pack = [&](const std::pair<Optimum, int>& end) {

@@ -53,6 +53,16 @@ Vector damped_step(const NormalEquations& equations, double damping) {
 
 }  // namespace
 
+Links links_at_random(const Problem& problem, Index count, Stream stream) {
+  RandomStream random(0, stream);
+  Links links;
+  for (Index k = 0; k < count; ++k) {
+    links.responses.push_back(random.below(problem.responses()));
+    links.features.push_back(random.below(problem.features()));
+  }
+  return links;
+}
+
 Links links_in_order(const Problem& problem) {
   std::vector<char> response_known(std::size_t(problem.responses()), 0);
   std::vector<char> feature_known(std::size_t(problem.features()), 0);

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "core/random.hpp"
 #include "unshuffle/model/model.hpp"
 #include "unshuffle/tables/problem.hpp"
 
@@ -28,6 +29,9 @@ struct Links {
 
 /// Row i beside row i where both may match, for as many rows as both tables have; known pairs as they are known.
 [[nodiscard]] Links links_in_order(const Problem& problem);
+
+/// Pairs of rows drawn with replacement, whatever belongs together.
+[[nodiscard]] Links links_at_random(const Problem& problem, Index count, Stream stream);
 
 /// Row response_rows[k] of D1 beside row feature_rows[k] of D2.
 [[nodiscard]] LinkedRows link(const Problem& problem, const Model& bound, const std::vector<Index>& response_rows,

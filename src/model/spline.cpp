@@ -114,12 +114,13 @@ Spline::Spline(int knots, bool intercept) : LinearInBasis(intercept), knots_(kno
 std::unique_ptr<Model> Spline::bound_to(const Problem& problem) const {
   const auto x_names = names_or_default(problem.x_names, problem.x.cols(), "x");
   const auto z_names = names_or_default(problem.z_names, problem.z.cols(), "z");
-  std::vector<SplineColumn> x;
-  std::vector<SplineColumn> z;
-  for (Index k = 0; k < problem.x.cols(); ++k) x.emplace_back(problem.x.col(k), knots_, x_names[std::size_t(k)]);
-  for (Index k = 0; k < problem.z.cols(); ++k) z.emplace_back(problem.z.col(k), knots_, z_names[std::size_t(k)]);
-  return assembled(knots_, intercept(), std::move(x), std::move(z), x_names, z_names,
-                   names_or_default(problem.y_names, problem.y.cols(), "y"));
+  auto model = std::make_unique<Spline>(knots_, intercept());
+  for (Index k = 0; k < problem.x.cols(); ++k)
+    model->x_columns_.emplace_back(problem.x.col(k), knots_, x_names[std::size_t(k)]);
+  for (Index k = 0; k < problem.z.cols(); ++k)
+    model->z_columns_.emplace_back(problem.z.col(k), knots_, z_names[std::size_t(k)]);
+  model->name_basis(x_names, z_names, names_or_default(problem.y_names, problem.y.cols(), "y"));
+  return model;
 }
 
 Matrix Spline::basis(Side side, const MatrixRef& rows) const {
@@ -169,27 +170,23 @@ std::unique_ptr<Model> Spline::restored(int knots, bool intercept, const std::ve
     }
     return made;
   };
-  auto x = columns(x_names.size());
-  auto z = columns(z_names.size());
-  return assembled(knots, intercept, std::move(x), std::move(z), x_names, z_names, y_names);
+  auto model = std::make_unique<Spline>(knots, intercept);
+  model->x_columns_ = columns(x_names.size());
+  model->z_columns_ = columns(z_names.size());
+  model->name_basis(x_names, z_names, y_names);
+  return model;
 }
 
-std::unique_ptr<Model> Spline::assembled(int knots, bool intercept, std::vector<SplineColumn> x,
-                                         std::vector<SplineColumn> z, const std::vector<std::string>& x_names,
-                                         const std::vector<std::string>& z_names,
-                                         const std::vector<std::string>& y_names) {
+void Spline::name_basis(const std::vector<std::string>& x_names, const std::vector<std::string>& z_names,
+                        const std::vector<std::string>& y_names) {
   const auto basis_names = [](const std::vector<SplineColumn>& columns, const std::vector<std::string>& names) {
-    std::vector<std::string> made;
+    std::vector<std::string> result;
     for (std::size_t k = 0; k < columns.size(); ++k) {
-      for (Index r = 1; r <= columns[k].functions(); ++r) made.push_back(fmt::format("{}[{}]", names[k], r));
+      for (Index r = 1; r <= columns[k].functions(); ++r) result.push_back(fmt::format("{}[{}]", names[k], r));
     }
-    return made;
+    return result;
   };
-  auto model = std::make_unique<Spline>(knots, intercept);
-  model->x_columns_ = std::move(x);
-  model->z_columns_ = std::move(z);
-  model->lay_out(basis_names(model->x_columns_, x_names), basis_names(model->z_columns_, z_names), y_names);
-  return model;
+  lay_out(basis_names(x_columns_, x_names), basis_names(z_columns_, z_names), y_names);
 }
 
 }  // namespace unshuffle

@@ -77,13 +77,24 @@ Json alternative_of(const Result& fit, const Alternative& other) {
           {"intercept", intercept_of(fit.names, other.parameters)}};
 }
 
+Json what_if_of(const Result& fit) {
+  Json list = Json::array();
+  for (const WhatIf& other : fit.identifiable.what_if) {
+    Json shift = Json::object();
+    for (std::size_t at = 0; at < fit.names.size(); ++at) shift[fit.names[at]] = other.shift[Index(at)];
+    list.push_back({{"assumption", other.assumption}, {"ruled_out", other.ruled_out}, {"shift", shift}});
+  }
+  return list;
+}
+
 Json identifiable_of(const Result& fit) {
   Json alternatives = Json::array();
   for (const Alternative& other : alternatives_of(fit)) alternatives.push_back(alternative_of(fit, other));
   return {{"verdict", name_of(fit.identifiable.verdict)},
           {"reason", fit.identifiable.reason},
           {"advice", fit.identifiable.advice},
-          {"alternatives", alternatives}};
+          {"alternatives", alternatives},
+          {"what_if", what_if_of(fit)}};
 }
 
 Json pieces_of(const Course& course) {

@@ -28,14 +28,8 @@ LinkedRows linked_in_order(const Problem& problem, const Model& bound) {
 }
 
 LinkedRows paired_at_random(const Problem& problem, const Model& bound, Index count) {
-  RandomStream random(0, Stream::pairing_at_random);
-  std::vector<Index> responses;
-  std::vector<Index> features;
-  for (Index k = 0; k < count; ++k) {
-    responses.push_back(random.below(problem.responses()));
-    features.push_back(random.below(problem.features()));
-  }
-  return link(problem, bound, responses, features);
+  const Links links = links_at_random(problem, count, Stream::pairing_at_random);
+  return link(problem, bound, links.responses, links.features);
 }
 
 double spread_of(const Matrix& y) {

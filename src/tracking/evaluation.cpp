@@ -123,7 +123,7 @@ std::vector<NamedNumber> numbers_of(const Counts& counts) {
           count("frames", counts.frames),
           count("gt", counts.truth_tracks),
           count("mt", counts.mostly_tracked),
-          count("pt", counts.partly_tracked),
+          count("pt", counts.partly_tracked()),
           count("ml", counts.mostly_lost),
           count("tp", counts.matches),
           count("fp", counts.false_positives),

@@ -86,7 +86,6 @@ class Clear {
       const double share = tracked_[track] / both_.truth.boxes[track];
       counts.mostly_tracked += share >= 0.8 ? 1 : 0;
       counts.mostly_lost += share < 0.2 ? 1 : 0;
-      counts.partly_tracked += share >= 0.2 && share < 0.8 ? 1 : 0;
     }
   }
 
@@ -325,7 +324,7 @@ Counts& Counts::operator+=(const Counts& other) {
   for (const auto member :
        {&Counts::frames, &Counts::truth_boxes, &Counts::result_boxes, &Counts::truth_tracks, &Counts::result_tracks,
         &Counts::matches, &Counts::misses, &Counts::false_positives, &Counts::switches, &Counts::fragmentations,
-        &Counts::mostly_tracked, &Counts::partly_tracked, &Counts::mostly_lost, &Counts::identity_true_positives}) {
+        &Counts::mostly_tracked, &Counts::mostly_lost, &Counts::identity_true_positives}) {
     this->*member += other.*member;
   }
   overlap += other.overlap;

@@ -138,11 +138,11 @@ const WhatIf* gravest_doubt(const Problem& problem, const Model& bound, const Ve
   const double error = prediction_error(problem, bound, w, answer.doubted_covariance());
   const WhatIf* gravest = nullptr;
   double furthest = 0.5 * error;
-  for (const WhatIf* other : answer.unrefuted()) {
-    const double moved = distance(w, w + other->shift);
-    if (moved <= furthest) continue;
+  for (const WhatIf& other : answer.what_if) {
+    const double moved = distance(w, w + other.shift);
+    if (other.ruled_out || moved <= furthest) continue;
     furthest = moved;
-    gravest = other;
+    gravest = &other;
   }
   return gravest;
 }
@@ -263,27 +263,47 @@ std::string model_that_bends() {
                      side_information());
 }
 
+std::string rotatable(const SearchEvidence& e) {
+  return fmt::format(
+      "{} are jointly Gaussian as far as the data tells, so their coefficients can be rotated into each other without "
+      "changing the distribution of the response",
+      joined(e.gaussian));
+}
+
+std::string symmetric(const SearchEvidence& e) {
+  return fmt::format(
+      "the distribution of the features is the same under {}, as far as the data tells; {}", joined(e.symmetries),
+      e.gap < certain_gap ? "the response fits either way" : "only accidents of this sample speak for the answer");
+}
+
+std::string found_by_one_start(const SearchResult& found, const SearchEvidence& e) {
+  return fmt::format(
+      "{} starts led to {} different solutions and only one to the answer, which is {:.0f} nats ahead; {} coefficients "
+      "can be so by chance",
+      found.starts, found.optima.size(), e.gap, found.optima.front().optimum.parameters.size());
+}
+
+std::string refuted_by_shape(const SearchEvidence& e, double misfit) {
+  return fmt::format(
+      "{}the responses are not distributed like predictions plus normal noise ({:.0f} standard deviations off), so the "
+      "model is too simple or the noise is not normal, and without links nothing else can tell",
+      e.blind ? "" : "within groups, ", misfit);
+}
+
+std::string nothing_speaks_against(const SearchResult& found, const SearchEvidence& e) {
+  const double next = std::min(e.gap, e.near_gap);
+  const std::string ahead = std::isinf(next)
+                                ? fmt::format("all {} starts that came near led to one solution", found.starts)
+                                : fmt::format("the next solution is {:.1f} nats less likely", next);
+  return fmt::format("{}; rests on {}", ahead,
+                     e.blind ? "the shape of the distributions alone" : "what is known of the links");
+}
+
 std::vector<Rule> rules(const SearchResult& found, const SearchEvidence& e, const Calibrated& answer) {
-  const Optimum& best = found.optima.front().optimum;
-  const Verdict by_misfit = e.blind ? Verdict::not_identifiable : Verdict::weakly_identified;
+  const auto text = [](const char* sentence) { return [sentence] { return std::string(sentence); }; };
   return {
-      {!e.gaussian.empty(), Verdict::not_identifiable,
-       [&] {
-         return fmt::format(
-             "{} are jointly Gaussian as far as the data tells, so their coefficients can be rotated into each other "
-             "without changing the distribution of the response",
-             joined(e.gaussian));
-       },
-       side_information},
-      // The rows at hand are not quite symmetric even if their distribution is, and that can tell solutions apart; but
-      // it rests on the noise being exactly Gaussian.
-      {!e.symmetries.empty(), e.gap < certain_gap ? Verdict::not_identifiable : Verdict::weakly_identified,
-       [&] {
-         return fmt::format("the distribution of the features is the same under {}, as far as the data tells; {}",
-                            joined(e.symmetries),
-                            e.gap < certain_gap ? "the response fits either way"
-                                                : "only accidents of this sample speak for the answer");
-       },
+      {!e.gaussian.empty(), Verdict::not_identifiable, [&] { return rotatable(e); }, side_information},
+      {!e.symmetries.empty() && e.gap < certain_gap, Verdict::not_identifiable, [&] { return symmetric(e); },
        side_information},
       {e.gap < decided_gap, Verdict::not_identifiable,
        [&] {
@@ -291,31 +311,22 @@ std::vector<Rule> rules(const SearchResult& found, const SearchEvidence& e, cons
        },
        side_information},
       {found.optima.front().hits == 1 && e.gap < e.chance_gain, Verdict::not_identifiable,
-       [&] {
-         return fmt::format(
-             "{} starts led to {} different solutions and only one to the answer, which is {:.0f} nats ahead; {} "
-             "coefficients can be so by chance",
-             found.starts, found.optima.size(), e.gap, best.parameters.size());
-       },
+       [&] { return found_by_one_start(found, e); },
        [] { return fmt::format("try more starts ({}), or {}", option("starts"), side_information()); }},
-      {answer.misfit > refuted, by_misfit,
-       [&] {
-         return fmt::format(
-             "{}the responses are not distributed like predictions plus normal noise ({:.0f} standard deviations off), "
-             "so the model is too simple or the noise is not normal, and without links nothing else can tell",
-             e.blind ? "" : "within groups, ", answer.misfit);
-       },
+      {answer.means_agree < level, Verdict::not_identifiable,
+       text("the means of the groups contradict what the shapes of the distributions within them say"),
        model_that_bends},
-      {found.stopped, Verdict::weakly_identified,
-       [] { return std::string("the search was stopped before it had looked everywhere"); },
-       [] { return std::string("let it run to its end"); }},
-      {answer.covariance.size() == 0, Verdict::not_identifiable,
-       [] {
-         return std::string(
-             "the likelihood does not fall off to all sides of the answer, so nothing says how far off it may be");
-       },
+      {answer.misfit > refuted, Verdict::not_identifiable, [&] { return refuted_by_shape(e, answer.misfit); },
+       model_that_bends},
+      {answer.covariance.size() == 0 && !found.stopped, Verdict::not_identifiable,
+       text("the likelihood does not fall off to all sides of the answer, so nothing says how far off it may be"),
        side_information},
       {e.error > known_at_all, Verdict::not_identifiable, [&] { return uncertain(e); }, side_information},
+      // The rows at hand are not quite symmetric even if their distribution is, and that can tell solutions apart; but
+      // it rests on the noise being exactly Gaussian.
+      {!e.symmetries.empty(), Verdict::weakly_identified, [&] { return symmetric(e); }, side_information},
+      {found.stopped, Verdict::weakly_identified, text("the search was stopped before it had looked everywhere"),
+       text("let it run to its end")},
       {e.gap < certain_gap, Verdict::weakly_identified,
        [&] { return fmt::format("the next solution is only {:.1f} nats less likely", e.gap); }, side_information},
       {e.near_gap < certain_gap, Verdict::weakly_identified,
@@ -325,20 +336,12 @@ std::vector<Rule> rules(const SearchResult& found, const SearchEvidence& e, cons
        },
        side_information},
       {e.error > known_well, Verdict::weakly_identified, [&] { return uncertain(e); }, side_information},
-      {!best.converged, Verdict::weakly_identified,
-       [] { return std::string("the search ended before the likelihood stopped rising"); }, side_information},
+      {!found.optima.front().optimum.converged, Verdict::weakly_identified,
+       text("the search ended before the likelihood stopped rising"), side_information},
       {found.one_start, Verdict::weakly_identified,
-       [] { return std::string("only one start was tried, so other solutions were not looked for"); },
+       text("only one start was tried, so other solutions were not looked for"),
        [] { return fmt::format("fit without {} and {}, which looks for them", option("start"), option("starts")); }},
-      {true, Verdict::identified,
-       [&] {
-         const double next = std::min(e.gap, e.near_gap);
-         const std::string ahead = std::isinf(next)
-                                       ? fmt::format("all {} starts that came near led to one solution", found.starts)
-                                       : fmt::format("the next solution is {:.1f} nats less likely", next);
-         return fmt::format("{}; rests on {}", ahead,
-                            e.blind ? "the shape of the distributions alone" : "what is known of the links");
-       }},
+      {true, Verdict::identified, [&] { return nothing_speaks_against(found, e); }},
   };
 }
 
@@ -362,6 +365,7 @@ Identifiability judge(const SearchResult& found, const std::vector<Symmetry>& sy
   }
   Identifiability made = first_that_holds(rules(found, evidence, answer));
   made.alternatives = std::move(others);
+  made.what_if = answer.what_if;
   return made;
 }
 

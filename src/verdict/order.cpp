@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "unshuffle/core/wording.hpp"
@@ -16,6 +17,8 @@ constexpr double certainly_told = 1e-4;  // and below which it certainly does
 constexpr double regression_disagrees = 1e-4;
 constexpr double links_depend = 1e-3;
 constexpr double rows_per_parameter = 5;
+constexpr double displaced = 13;  // nats; a hundred orders are tried, and none comes so far by chance
+constexpr double similar = 3;     // nats; at most 0.9 where wrong links go anywhere
 
 std::string other_evidence() {
   return fmt::format("leave the hint out ({}), or give known pairs ({}) or groups ({})", option("hint", "none"),
@@ -50,6 +53,17 @@ std::vector<Rule> rules(const OrderEvidence& e) {
              e.tied, e.rows);
        },
        another_model},
+      {e.displacement.nats > displaced, Verdict::not_identifiable,
+       [&] {
+         const Index places = e.displacement.places;
+         return fmt::format(
+             "rows fit best displaced by {}: response {} beside row {} of the features and so on, {:.0f} nats better "
+             "than in the order given",
+             std::abs(places), 1 + std::max<Index>(0, -places), 1 + std::max<Index>(0, places), e.displacement.nats);
+       },
+       [] {
+         return std::string("shift one of the tables if rows were inserted or lost, or sort both by a common key");
+       }},
       {order_is_chance(e), Verdict::not_identifiable,
        [&] { return fmt::format("the row order explains the response no better than chance (p = {:.2g})", e.chance); },
        other_evidence},
@@ -82,6 +96,15 @@ std::vector<Rule> rules(const OrderEvidence& e) {
              share_of(e), e.independence);
        },
        another_model},
+      {e.similar_partners > similar, Verdict::weakly_identified,
+       [&] {
+         return fmt::format(
+             "{}, and wrong links seem to point to rows with similar features ({:.0f} nats), which hides them",
+             share_of(e), e.similar_partners);
+       },
+       [] {
+         return fmt::format("give known pairs ({}), or a key both tables share ({})", option("known"), option("group"));
+       }},
       {e.limited, Verdict::weakly_identified,
        [&] {
          return fmt::format(

@@ -56,6 +56,10 @@ class Documents(unittest.TestCase):
         page = fixtures.ROOT / "docs" / "options.md"
         self.assertEqual(page.read_text(), run(PROGRAM, "info", "--describe", "options"))
 
+    def test_the_rules_of_auto_are_what_the_program_says(self):
+        page = (fixtures.ROOT / "docs" / "methods" / "auto.md").read_text()
+        self.assertIn("<!-- auto -->\n" + run(PROGRAM, "info", "--describe", "auto") + "<!-- end -->", page)
+
     def test_links_lead_somewhere(self):
         for document in [fixtures.ROOT / "README.md", *fixtures.ROOT.glob("docs/**/*.md")]:
             for target in fixtures.re.findall(r"\]\(([^)#]+)\)", document.read_text()):

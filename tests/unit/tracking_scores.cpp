@@ -160,7 +160,7 @@ TEST(Scores, published_numbers_of_the_tud_campus_fixture) {
   EXPECT_NEAR(1 - scores.motp, 0.277201, 5e-7);
   EXPECT_EQ(counts.truth_tracks, 8);
   EXPECT_EQ(counts.mostly_tracked, 1);
-  EXPECT_EQ(counts.partly_tracked, 6);
+  EXPECT_EQ(counts.partly_tracked(), 6);
   EXPECT_EQ(counts.mostly_lost, 1);
   EXPECT_EQ(counts.false_positives, 13);
   EXPECT_EQ(counts.misses, 150);
@@ -200,7 +200,7 @@ TEST(Scores, agree_with_motmetrics_and_trackeval_on_every_sequence) {
     near("precision", scores.precision);
     near("gt", double(counts.truth_tracks));
     near("mt", double(counts.mostly_tracked));
-    near("pt", double(counts.partly_tracked));
+    near("pt", double(counts.partly_tracked()));
     near("ml", double(counts.mostly_lost));
     near("fp", double(counts.false_positives));
     near("fn", double(counts.misses));

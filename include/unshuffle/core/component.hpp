@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
-namespace unshuffle {
+#include "unshuffle/core/export.hpp"
+
+namespace UNSHUFFLE_EXPORT unshuffle {
 
 struct Component {
   std::string name;     ///< As `unshuffle info` shows it.

@@ -4,7 +4,9 @@
 
 #include <stdexcept>
 
-namespace unshuffle {
+#include "unshuffle/core/export.hpp"
+
+namespace UNSHUFFLE_EXPORT unshuffle {
 
 /// Base of everything this library throws; `exit_code` is what the command line returns for it.
 class Error : public std::runtime_error {

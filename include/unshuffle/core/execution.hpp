@@ -5,9 +5,10 @@
 #include <functional>
 #include <string>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/core/wording.hpp"
 
-namespace unshuffle {
+namespace UNSHUFFLE_EXPORT unshuffle {
 
 class Team;
 

@@ -3,7 +3,9 @@
 
 #include <string>
 
-namespace unshuffle {
+#include "unshuffle/core/export.hpp"
+
+namespace UNSHUFFLE_EXPORT unshuffle {
 
 /// A whole file as bytes; BadData when it cannot be opened, SystemFailure when reading fails.
 [[nodiscard]] std::string read_file(const std::string& path);

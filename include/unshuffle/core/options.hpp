@@ -23,12 +23,14 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/core/types.hpp"
 
-namespace unshuffle {
+namespace UNSHUFFLE_EXPORT unshuffle {
 
 /// An option's value as a front end has it: a switch, a whole number, a number, text, or a list of numbers.
 using OptionValue = std::variant<bool, std::int64_t, double, std::string, std::vector<double>>;
@@ -72,7 +74,13 @@ template <Worded Enum>
   return "";
 }
 
-/// Describes an option independently of its struct.
+/// Describes the options of several structs, one after the other.
+template <class Visit, class... Options>
+void describe_each(Visit&& visit, Options&... options) {
+  (std::remove_const_t<Options>::describe(options, visit), ...);
+}
+
+/// What is known of an option without its struct.
 struct OptionInfo {
   std::string name;
   std::string help;

@@ -4,7 +4,9 @@
 #include <string>
 #include <string_view>
 
-namespace unshuffle {
+#include "unshuffle/core/export.hpp"
+
+namespace UNSHUFFLE_EXPORT unshuffle {
 
 /// Writes a temporary file beside the target, syncs it and renames it over the target. Devices and pipes (/dev/stdout)
 /// are written directly.

@@ -4,9 +4,10 @@
 #include <memory>
 #include <vector>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/core/types.hpp"
 
-namespace unshuffle {
+namespace UNSHUFFLE_EXPORT unshuffle {
 
 /// `count` rows from `first` on.
 struct RowShare {

@@ -3,7 +3,9 @@
 
 #include <Eigen/Core>
 
-namespace unshuffle {
+#include "unshuffle/core/export.hpp"
+
+namespace UNSHUFFLE_EXPORT unshuffle {
 
 using Index = Eigen::Index;
 using Vector = Eigen::VectorXd;

@@ -7,7 +7,9 @@
 #include <string>
 #include <string_view>
 
-namespace unshuffle {
+#include "unshuffle/core/export.hpp"
+
+namespace UNSHUFFLE_EXPORT unshuffle {
 
 enum class Dialect { cpp, command_line, python };
 

@@ -5,9 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/cytometry/fcs.hpp"
 
-namespace unshuffle::cytometry {
+namespace unshuffle {
+namespace UNSHUFFLE_EXPORT cytometry {
 
 /// A measured event is  m = t·S  with t the dyes' signals and S one row per dye, one column per detector.
 struct Spillover {
@@ -27,4 +29,5 @@ struct Spillover {
 /// Undoes the file's own spillover in place; throws BadData when the file has none.
 void compensate(FcsFile& file);
 
-}  // namespace unshuffle::cytometry
+}  // namespace cytometry
+}  // namespace unshuffle

@@ -4,10 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/cytometry/fcs.hpp"
 #include "unshuffle/tables/table.hpp"
 
-namespace unshuffle::cytometry {
+namespace unshuffle {
+namespace UNSHUFFLE_EXPORT cytometry {
 
 /// Name of the column that says in which gates of a Gating-ML file an event is.
 inline constexpr const char* gates_column = "gates";
@@ -42,4 +44,5 @@ struct EventOptions {
 /// Adds the text column mass_gate: 1 … count by rank of the named column. Throws BadData when there is one already.
 void add_equal_mass_gates(Table& table, const std::string& column, Index count);
 
-}  // namespace unshuffle::cytometry
+}  // namespace cytometry
+}  // namespace unshuffle

@@ -6,9 +6,11 @@
 #include <string_view>
 #include <vector>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/core/types.hpp"
 
-namespace unshuffle::cytometry {
+namespace unshuffle {
+namespace UNSHUFFLE_EXPORT cytometry {
 
 /// Upper-case name → value; FCS keywords are not case-sensitive.
 using Keywords = std::map<std::string, std::string>;
@@ -51,4 +53,5 @@ struct FcsFile {
 /// Whether a path ends in .fcs, in any case.
 [[nodiscard]] bool has_fcs_extension(std::string_view path);
 
-}  // namespace unshuffle::cytometry
+}  // namespace cytometry
+}  // namespace unshuffle

@@ -8,11 +8,13 @@
 #include <variant>
 #include <vector>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/cytometry/compensation.hpp"
 #include "unshuffle/cytometry/fcs.hpp"
 #include "unshuffle/cytometry/transform.hpp"
 
-namespace unshuffle::cytometry {
+namespace unshuffle {
+namespace UNSHUFFLE_EXPORT cytometry {
 
 /// A·(x - B)/(y - C) of two channels.
 struct Ratio {
@@ -108,4 +110,5 @@ using Membership = std::vector<std::vector<bool>>;
 /// 1 … count by rank of the value, with sizes as equal as possible; equal values in order of their rows.
 [[nodiscard]] std::vector<Index> equal_mass_gates(const Vector& values, Index count);
 
-}  // namespace unshuffle::cytometry
+}  // namespace cytometry
+}  // namespace unshuffle

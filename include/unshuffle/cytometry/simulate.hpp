@@ -6,10 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/tables/simulate.hpp"
 #include "unshuffle/tables/table.hpp"
 
-namespace unshuffle::cytometry {
+namespace unshuffle {
+namespace UNSHUFFLE_EXPORT cytometry {
 
 struct ShuffleOptions {
   Index rows = -1;           ///< Events drawn; -1: 1400 as in the paper, or all where there are fewer.
@@ -40,4 +42,5 @@ struct ShuffledEvents : ShuffledSample {
 /// responses.csv, features.csv, test.csv and truth.json; with `as_fcs` also responses.fcs and features.fcs.
 void write_events(const ShuffledEvents& events, const std::string& directory, bool as_fcs);
 
-}  // namespace unshuffle::cytometry
+}  // namespace cytometry
+}  // namespace unshuffle

@@ -8,7 +8,10 @@
 #include <string>
 #include <variant>
 
-namespace unshuffle::cytometry {
+#include "unshuffle/core/export.hpp"
+
+namespace unshuffle {
+namespace UNSHUFFLE_EXPORT cytometry {
 
 struct Identity {
   double operator()(double x) const { return x; }
@@ -99,4 +102,5 @@ using Scale =
 /// Throws InvalidInput saying what was expected.
 [[nodiscard]] Scale parse_scale(const std::string& text, double range);
 
-}  // namespace unshuffle::cytometry
+}  // namespace cytometry
+}  // namespace unshuffle

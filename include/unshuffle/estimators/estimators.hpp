@@ -10,12 +10,13 @@
 #include <variant>
 #include <vector>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/core/options.hpp"
 #include "unshuffle/objective/settings.hpp"
 #include "unshuffle/optimise/descent_options.hpp"
 #include "unshuffle/starts/start_options.hpp"
 
-namespace unshuffle {
+namespace UNSHUFFLE_EXPORT unshuffle {
 
 struct IterationLimit {
   int max_iterations = 0;
@@ -49,21 +50,30 @@ struct Bootstrap {
   }
 };
 
-/// Chooses by the evidence about the links, and explains the choice.
+struct Sensitivity {
+  bool quick = false;
+
+  template <class Self, class Visit>
+  static void describe(Self& self, Visit&& visit) {
+    visit(OptionText{"quick",
+                     "Skip the search for how the answer would change under other assumptions; the verdict then says "
+                     "that it rests on them untried."},
+          self.quick);
+  }
+};
+
+/// Looks at what is known of the links and chooses; says what and why.
 struct Auto {
   Precision precision{};
   StartOptions starts{};
   IterationLimit limit{};
   Noise noise{};
   Bootstrap bootstrap{};
+  Sensitivity sensitivity{};
 
   template <class Self, class Visit>
   static void describe(Self& self, Visit&& visit) {
-    Precision::describe(self.precision, visit);
-    StartOptions::describe(self.starts, visit);
-    IterationLimit::describe(self.limit, visit);
-    Noise::describe(self.noise, visit);
-    Bootstrap::describe(self.bootstrap, visit);
+    describe_each(visit, self.precision, self.starts, self.limit, self.noise, self.bootstrap, self.sensitivity);
   }
 };
 
@@ -88,10 +98,12 @@ struct Mixture {
 
   template <class Self, class Visit>
   static void describe(Self& self, Visit&& visit) {
-    Precision::describe(self.precision, visit);
-    IterationLimit::describe(self.limit, visit);
-    Noise::describe(self.noise, visit);
-    Bootstrap::describe(self.bootstrap, visit);
+    visit(
+        OptionText{"noise_law",
+                   "Law of the noise of rows that are linked rightly: normal, estimated (any shape, one response), or "
+                   "auto: normal unless the data speak against it."},
+        self.law);
+    describe_each(visit, self.precision, self.limit, self.noise, self.bootstrap);
   }
 };
 
@@ -116,8 +128,7 @@ struct Adjusted {
                      "What the share of wrong links is taken to be: interval (from none to the bound that "
                      "contradictions allow, counted into the standard errors), or the bound itself."},
           self.wrong_share);
-    Precision::describe(self.precision, visit);
-    Bootstrap::describe(self.bootstrap, visit);
+    describe_each(visit, self.precision, self.bootstrap);
   }
 };
 
@@ -127,13 +138,11 @@ struct Entropic {
   StartOptions starts{};
   Noise noise{};
   Bootstrap bootstrap{};
+  Sensitivity sensitivity{};
 
   template <class Self, class Visit>
   static void describe(Self& self, Visit&& visit) {
-    Precision::describe(self.precision, visit);
-    StartOptions::describe(self.starts, visit);
-    Noise::describe(self.noise, visit);
-    Bootstrap::describe(self.bootstrap, visit);
+    describe_each(visit, self.precision, self.starts, self.noise, self.bootstrap, self.sensitivity);
   }
 };
 
@@ -162,12 +171,7 @@ struct Robot {
   template <class Self, class Visit>
   static void describe(Self& self, Visit&& visit) {
     visit(OptionText{"objective", "Minimise the transport cost, or the entropic value."}, self.objective);
-    Smoothing::describe(self.smoothing, visit);
-    Precision::describe(self.precision, visit);
-    StartOptions::describe(self.starts, visit);
-    IterationLimit::describe(self.limit, visit);
-    DescentOptions::describe(self.descent, visit);
-    PaperSettings::describe(self.paper, visit);
+    describe_each(visit, self.smoothing, self.precision, self.starts, self.limit, self.descent, self.paper);
   }
 };
 
@@ -190,7 +194,7 @@ struct RobotRobust {
                      not_negative},
           self.rho1);
     visit(OptionText{"rho2", "Likewise for the features.", not_negative}, self.rho2);
-    Robot::describe(self.robot, visit);
+    describe_each(visit, self.robot);
   }
 };
 
@@ -206,11 +210,7 @@ struct RobotUnrolled {
   template <class Self, class Visit>
   static void describe(Self& self, Visit&& visit) {
     visit(OptionText{"unroll", "Sinkhorn iterations differentiated through.", at_least_one}, self.unroll);
-    Smoothing::describe(self.smoothing, visit);
-    Precision::describe(self.precision, visit);
-    StartOptions::describe(self.starts, visit);
-    IterationLimit::describe(self.limit, visit);
-    DescentOptions::describe(self.descent, visit);
+    describe_each(visit, self.smoothing, self.precision, self.starts, self.limit, self.descent);
   }
 };
 
@@ -221,8 +221,7 @@ struct PlanAtAnswer {
 
   template <class Self, class Visit>
   static void describe(Self& self, Visit&& visit) {
-    Smoothing::describe(self.smoothing, visit);
-    Precision::describe(self.precision, visit);
+    describe_each(visit, self.smoothing, self.precision);
   }
 };
 
@@ -232,7 +231,7 @@ struct Ls {
 
   template <class Self, class Visit>
   static void describe(Self& self, Visit&& visit) {
-    PlanAtAnswer::describe(self.plan, visit);
+    describe_each(visit, self.plan);
   }
 };
 
@@ -242,7 +241,7 @@ struct Oracle {
 
   template <class Self, class Visit>
   static void describe(Self& self, Visit&& visit) {
-    PlanAtAnswer::describe(self.plan, visit);
+    describe_each(visit, self.plan);
   }
 };
 
@@ -271,10 +270,7 @@ struct Am {
     const bool stepwise = self.matched_step == MatchedStep::gradient || self.paper.paper;
     StepOptions::describe(self.step, visit, {stepwise, stepwise, "gradient steps", "gradient steps"});
     visit(gradient_tolerance_option(), self.gradient_tolerance);
-    StartOptions::describe(self.starts, visit);
-    IterationLimit::describe(self.limit, visit);
-    PaperSettings::describe(self.paper, visit);
-    PlanAtAnswer::describe(self.plan, visit);
+    describe_each(visit, self.starts, self.limit, self.paper, self.plan);
   }
 };
 
@@ -300,10 +296,7 @@ struct Em {
 
   template <class Self, class Visit>
   static void describe(Self& self, Visit&& visit) {
-    Chains::describe(self.chains, visit);
-    StartOptions::describe(self.starts, visit);
-    IterationLimit::describe(self.limit, visit);
-    PlanAtAnswer::describe(self.plan, visit);
+    describe_each(visit, self.chains, self.starts, self.limit, self.plan);
   }
 };
 
@@ -313,7 +306,7 @@ struct HardEm {
 
   template <class Self, class Visit>
   static void describe(Self& self, Visit&& visit) {
-    Em::describe(self.em, visit);
+    describe_each(visit, self.em);
   }
 };
 
@@ -327,7 +320,7 @@ struct Rr {
     visit(OptionText{"rr_threshold", "Residuals beyond this many noise standard deviations count as wrong links.",
                      positive},
           self.threshold);
-    PlanAtAnswer::describe(self.plan, visit);
+    describe_each(visit, self.plan);
   }
 };
 
@@ -343,7 +336,7 @@ struct Rs {
     visit(OptionText{"rs_threshold", "Largest residual of a row that agrees, in standard deviations of the response.",
                      positive},
           self.threshold);
-    PlanAtAnswer::describe(self.plan, visit);
+    describe_each(visit, self.plan);
   }
 };
 
@@ -353,7 +346,7 @@ struct OneStep {
 
   template <class Self, class Visit>
   static void describe(Self& self, Visit&& visit) {
-    PlanAtAnswer::describe(self.plan, visit);
+    describe_each(visit, self.plan);
   }
 };
 
@@ -365,7 +358,7 @@ struct SlicedGw {
   template <class Self, class Visit>
   static void describe(Self& self, Visit&& visit) {
     visit(OptionText{"gw_slices", "Directions tried.", at_least_one}, self.slices);
-    PlanAtAnswer::describe(self.plan, visit);
+    describe_each(visit, self.plan);
   }
 };
 
@@ -378,7 +371,7 @@ struct SinkhornGw {
   static void describe(Self& self, Visit&& visit) {
     visit(OptionText{"gw_epsilon", "Smoothing of the alignment, relative to the largest linearised cost.", positive},
           self.epsilon);
-    PlanAtAnswer::describe(self.plan, visit);
+    describe_each(visit, self.plan);
   }
 };
 
@@ -407,6 +400,14 @@ struct EstimatorTraits {
   bool shares_plan = false;  ///< Processes can share one plan between them.
   Compared compared = Compared::always;
 };
+
+/// A row of the table by which `auto` chooses; the first that applies is taken.
+struct AutoRule {
+  std::string_view when;
+  std::string_view estimators;
+  std::string_view what;
+};
+[[nodiscard]] std::vector<AutoRule> auto_rules();
 
 [[nodiscard]] const EstimatorTraits& traits_of(const Estimator& estimator);
 [[nodiscard]] std::string_view name_of(const Estimator& estimator);

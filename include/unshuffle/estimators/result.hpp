@@ -7,10 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/estimators/estimators.hpp"
 #include "unshuffle/verdict/verdict.hpp"
 
-namespace unshuffle {
+namespace UNSHUFFLE_EXPORT unshuffle {
 
 enum class Status { converged, inner_not_converged, outer_not_converged, stopped };
 inline constexpr std::array status_words{

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "unshuffle/core/execution.hpp"
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/estimators/estimators.hpp"
 #include "unshuffle/estimators/result.hpp"
 #include "unshuffle/fitted/predict.hpp"
@@ -14,7 +15,7 @@
 #include "unshuffle/report/json.hpp"
 #include "unshuffle/tables/problem.hpp"
 
-namespace unshuffle {
+namespace UNSHUFFLE_EXPORT unshuffle {
 
 /// A coefficient with its uncertainty; NaN where unknown.
 struct Coefficient {

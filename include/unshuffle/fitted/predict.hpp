@@ -1,9 +1,10 @@
 // Predictions for complete rows, with their uncertainty.
 #pragma once
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/model/model.hpp"
 
-namespace unshuffle {
+namespace UNSHUFFLE_EXPORT unshuffle {
 
 struct Predictions {
   Matrix values;      ///< One column per response.

@@ -3,14 +3,17 @@
 
 #include <optional>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/fitted/fitted.hpp"
 #include "unshuffle/large/tables.hpp"
 
-namespace unshuffle::large {
+namespace unshuffle {
+namespace UNSHUFFLE_EXPORT large {
 
 /// For one response, an additive model and the estimators that can stream; models that depend on the tables (splines)
 /// are set up from the sample. Every process of the team calls it; only the leader gets a fit.
 [[nodiscard]] std::optional<Fitted> fit_large(const LargeTables& tables, const Model& model, const Estimator& estimator,
                                               const Execution& execution, Team& team);
 
-}  // namespace unshuffle::large
+}  // namespace large
+}  // namespace unshuffle

@@ -4,9 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/core/types.hpp"
 
-namespace unshuffle::large {
+namespace unshuffle {
+namespace UNSHUFFLE_EXPORT large {
 
 class Pieces {
  public:
@@ -38,4 +40,5 @@ class Pieces {
   int file_ = -1;
 };
 
-}  // namespace unshuffle::large
+}  // namespace large
+}  // namespace unshuffle

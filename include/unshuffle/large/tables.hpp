@@ -4,11 +4,13 @@
 #include <string>
 #include <vector>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/core/team.hpp"
 #include "unshuffle/large/pieces.hpp"
 #include "unshuffle/tables/tables_to_problem.hpp"
 
-namespace unshuffle::large {
+namespace unshuffle {
+namespace UNSHUFFLE_EXPORT large {
 
 struct ReadOptions {
   std::string scratch{};        ///< Folder for the rows of this process; empty: they stay in memory.
@@ -38,4 +40,5 @@ struct LargeTables {
 /// Files of that name; with * or ? in it, all that match, sorted by name. Throws BadData when there are none.
 [[nodiscard]] std::vector<std::string> files_named(const std::string& pattern);
 
-}  // namespace unshuffle::large
+}  // namespace large
+}  // namespace unshuffle

@@ -3,9 +3,10 @@
 
 #include <vector>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/core/types.hpp"
 
-namespace unshuffle {
+namespace UNSHUFFLE_EXPORT unshuffle {
 
 struct Assignment {
   std::vector<Index> column_of_row;  ///< -1: the row has no partner.

@@ -3,9 +3,10 @@
 
 #include <vector>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/objective/evaluator.hpp"
 
-namespace unshuffle {
+namespace UNSHUFFLE_EXPORT unshuffle {
 
 struct Match {
   Index response_row;

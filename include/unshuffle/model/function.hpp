@@ -18,12 +18,13 @@
 #include <vector>
 
 #include "unshuffle/core/error.hpp"
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/model/model.hpp"
 
 // This header lacks includes of its own, so it comes after Eigen's other headers.
 #include <unsupported/Eigen/AutoDiff>
 
-namespace unshuffle {
+namespace UNSHUFFLE_EXPORT unshuffle {
 
 class FunctionModel final : public Model {
  public:

@@ -9,9 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/model/model.hpp"
 
-namespace unshuffle {
+namespace UNSHUFFLE_EXPORT unshuffle {
 
 /// Everything `Linear` and `Spline` share once the basis columns are known.
 class LinearInBasis : public AdditiveModel {

@@ -11,10 +11,11 @@
 #include <string>
 #include <vector>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/core/types.hpp"
 #include "unshuffle/tables/problem.hpp"
 
-namespace unshuffle {
+namespace UNSHUFFLE_EXPORT unshuffle {
 
 class AdditiveModel;
 

@@ -5,9 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/model/model.hpp"
 
-namespace unshuffle {
+namespace UNSHUFFLE_EXPORT unshuffle {
 
 /// "linear", "sine" or "spline:K"; throws InvalidInput for anything else. `intercept` is ignored by the sine model.
 [[nodiscard]] std::unique_ptr<Model> make_model(const std::string& spec, bool intercept);

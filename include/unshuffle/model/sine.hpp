@@ -5,9 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/model/model.hpp"
 
-namespace unshuffle {
+namespace UNSHUFFLE_EXPORT unshuffle {
 
 class Sine final : public AdditiveModel {
  public:

@@ -10,9 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/model/linear.hpp"
 
-namespace unshuffle {
+namespace UNSHUFFLE_EXPORT unshuffle {
 
 /// The centred B-spline basis of one column.
 class SplineColumn {
@@ -54,11 +55,8 @@ class Spline final : public LinearInBasis {
                                                        const std::vector<double>& state);
 
  private:
-  [[nodiscard]] static std::unique_ptr<Model> assembled(int knots, bool intercept, std::vector<SplineColumn> x,
-                                                        std::vector<SplineColumn> z,
-                                                        const std::vector<std::string>& x_names,
-                                                        const std::vector<std::string>& z_names,
-                                                        const std::vector<std::string>& y_names);
+  void name_basis(const std::vector<std::string>& x_names, const std::vector<std::string>& z_names,
+                  const std::vector<std::string>& y_names);
 
   int knots_;
   std::vector<SplineColumn> x_columns_;

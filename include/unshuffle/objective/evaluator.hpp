@@ -6,12 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/core/types.hpp"
 #include "unshuffle/model/model.hpp"
 #include "unshuffle/tables/problem.hpp"
 #include "unshuffle/transport/marginal.hpp"
 
-namespace unshuffle {
+namespace UNSHUFFLE_EXPORT unshuffle {
 
 class Team;
 
@@ -94,7 +95,7 @@ class Evaluator {
   [[nodiscard]] double cost_entry(Index response_row, Index feature_row) const;
 
  private:
-  struct State;
+  struct [[gnu::visibility("hidden")]] State;
   std::unique_ptr<State> state_;
 };
 

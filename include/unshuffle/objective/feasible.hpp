@@ -3,10 +3,11 @@
 
 #include <string>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/model/model.hpp"
 #include "unshuffle/tables/problem.hpp"
 
-namespace unshuffle {
+namespace UNSHUFFLE_EXPORT unshuffle {
 
 /// Throws BadData for data this model cannot be fitted to: too few rows, constant columns, numbers that cannot be
 /// squared.

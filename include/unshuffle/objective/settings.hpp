@@ -3,10 +3,11 @@
 
 #include <array>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/core/options.hpp"
 #include "unshuffle/objective/evaluator.hpp"
 
-namespace unshuffle {
+namespace UNSHUFFLE_EXPORT unshuffle {
 
 inline constexpr std::array backend_words{Word<Backend>{"auto", Backend::automatic},
                                           Word<Backend>{"dense", Backend::dense},

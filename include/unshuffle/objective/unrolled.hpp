@@ -2,9 +2,10 @@
 // (docs/mathematics.md §3.5). For comparison with the implicit gradient of Evaluator and transport::Solver.
 #pragma once
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/core/types.hpp"
 
-namespace unshuffle {
+namespace UNSHUFFLE_EXPORT unshuffle {
 
 /// What the forward pass stores.
 enum class Tape {

@@ -3,9 +3,10 @@
 
 #include <array>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/core/options.hpp"
 
-namespace unshuffle {
+namespace UNSHUFFLE_EXPORT unshuffle {
 
 enum class Optimizer {
   automatic,     ///< trust_region on the sorted backend from starts with a known covariance, else lbfgs.

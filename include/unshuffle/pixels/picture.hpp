@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/tracking/box.hpp"
 
-namespace unshuffle::pixels {
+namespace unshuffle {
+namespace UNSHUFFLE_EXPORT pixels {
 
 /// Rows of blue, green and red bytes.
 struct Picture {
@@ -39,4 +41,5 @@ constexpr int search_side = 271;
 [[nodiscard]] Crop target_crop(const Picture& picture, const tracking::Box& box);
 [[nodiscard]] Crop search_crop(const Picture& picture, const tracking::Box& box);
 
-}  // namespace unshuffle::pixels
+}  // namespace pixels
+}  // namespace unshuffle

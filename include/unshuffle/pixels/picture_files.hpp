@@ -5,10 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/pixels/picture.hpp"
 #include "unshuffle/tracking/sequence.hpp"
 
-namespace unshuffle::pixels {
+namespace unshuffle {
+namespace UNSHUFFLE_EXPORT pixels {
 
 /// Where drawn frames go, in order.
 class FrameSink {
@@ -57,4 +59,5 @@ class Film {
 void draw_tracks(const tracking::SequenceInfo& info, const std::vector<std::vector<tracking::LabelledBox>>& frames,
                  const std::string& out);
 
-}  // namespace unshuffle::pixels
+}  // namespace pixels
+}  // namespace unshuffle

@@ -11,10 +11,12 @@
 #include <string>
 #include <vector>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/pixels/picture_files.hpp"
 #include "unshuffle/tracking/tracker.hpp"
 
-namespace unshuffle::pixels {
+namespace unshuffle {
+namespace UNSHUFFLE_EXPORT pixels {
 
 /// Feature channels after conv1 ... conv5 and of the two heads. Anchors, strides and kernels never change.
 using Channels = std::array<std::int64_t, 6>;
@@ -176,4 +178,5 @@ struct SiameseCheckpoint {
 [[nodiscard]] SiameseCheckpoint checkpoint_from(const std::string& bytes, const std::string& source,
                                                 const std::string& belongs_to);
 
-}  // namespace unshuffle::pixels
+}  // namespace pixels
+}  // namespace unshuffle

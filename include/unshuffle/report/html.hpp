@@ -4,10 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/links/match.hpp"
 #include "unshuffle/report/json.hpp"
 
-namespace unshuffle {
+namespace UNSHUFFLE_EXPORT unshuffle {
 
 /// What a page is made of. `bound` is the model bound to the problem, `plan` makes the plan at the answer.
 struct ReportInput {

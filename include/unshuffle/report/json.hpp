@@ -7,10 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/estimators/result.hpp"
 #include "unshuffle/tables/tables_to_problem.hpp"
 
-namespace unshuffle {
+namespace UNSHUFFLE_EXPORT unshuffle {
 
 /// What was fitted and how, as needed to apply the fit to other tables.
 struct FitContext {

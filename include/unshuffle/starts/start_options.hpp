@@ -3,9 +3,10 @@
 
 #include <array>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/core/options.hpp"
 
-namespace unshuffle {
+namespace UNSHUFFLE_EXPORT unshuffle {
 
 enum class StartKind {
   automatic,      ///< Depends on the problem (docs/optimisers.md): ransac with the row hint, else all the others.

@@ -3,9 +3,10 @@
 
 #include <string>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/tables/table.hpp"
 
-namespace unshuffle {
+namespace UNSHUFFLE_EXPORT unshuffle {
 
 /// A table out of an array of one or two dimensions: integers, truth values, float32 or float64, either byte order,
 /// either storage order, formats 1 to 3. Columns are called after the file: `y` for one-dimensional y.npy, `z1`, `z2`,

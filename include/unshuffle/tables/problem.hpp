@@ -4,9 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/core/types.hpp"
 
-namespace unshuffle {
+namespace UNSHUFFLE_EXPORT unshuffle {
 
 /// A link that is known: this row of D1 and this row of D2 are one record.
 struct KnownPair {

@@ -5,9 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/tables/problem.hpp"
 
-namespace unshuffle {
+namespace UNSHUFFLE_EXPORT unshuffle {
 
 enum class Design {
   sensing,    ///< Unlabelled sensing: y = z·w + noise; part of the rows of z are shuffled.

@@ -5,10 +5,11 @@
 #include <string_view>
 #include <vector>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/core/files.hpp"
 #include "unshuffle/core/types.hpp"
 
-namespace unshuffle {
+namespace UNSHUFFLE_EXPORT unshuffle {
 
 /// A column is numeric when every cell is a finite number, otherwise text. A column of numbers with a stray cell is
 /// text too; it remembers the cell, so that a request for its numbers can report where it is.

@@ -5,10 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/tables/problem.hpp"
 #include "unshuffle/tables/table.hpp"
 
-namespace unshuffle {
+namespace UNSHUFFLE_EXPORT unshuffle {
 
 /// A key both tables share, under possibly different names.
 struct GroupKey {

@@ -1,7 +1,10 @@
 // Boxes in an image, as MOTChallenge writes them: left, top, width, height in pixels.
 #pragma once
 
-namespace unshuffle::tracking {
+#include "unshuffle/core/export.hpp"
+
+namespace unshuffle {
+namespace UNSHUFFLE_EXPORT tracking {
 
 struct Box {
   double left = 0;
@@ -25,4 +28,5 @@ struct Box {
 /// The box `share` of the way from a to b.
 [[nodiscard]] Box between(const Box& a, const Box& b, double share);
 
-}  // namespace unshuffle::tracking
+}  // namespace tracking
+}  // namespace unshuffle

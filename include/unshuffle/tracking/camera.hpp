@@ -10,10 +10,12 @@
 
 #include <vector>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/tracking/motion.hpp"
 #include "unshuffle/transport/marginal.hpp"
 
-namespace unshuffle::tracking {
+namespace unshuffle {
+namespace UNSHUFFLE_EXPORT tracking {
 
 struct CameraOptions {
   /// How boxes may stay unmatched. A penalty on unmatched mass takes some 50 µs per plan; transport::Ball bounds the
@@ -40,4 +42,5 @@ struct CameraMotion {
                                            const Image& image, const CameraMotion& expected,
                                            const CameraOptions& options);
 
-}  // namespace unshuffle::tracking
+}  // namespace tracking
+}  // namespace unshuffle

@@ -5,9 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/tracking/metrics.hpp"
 
-namespace unshuffle::tracking {
+namespace unshuffle {
+namespace UNSHUFFLE_EXPORT tracking {
 
 struct SequenceCounts {
   std::string name;
@@ -35,4 +37,5 @@ struct NamedNumber {
 };
 [[nodiscard]] std::vector<NamedNumber> numbers_of(const Counts& counts);
 
-}  // namespace unshuffle::tracking
+}  // namespace tracking
+}  // namespace unshuffle

@@ -7,9 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/tracking/sequence.hpp"
 
-namespace unshuffle::tracking {
+namespace unshuffle {
+namespace UNSHUFFLE_EXPORT tracking {
 
 /// Which ground truth counts, and which results are ignored.
 enum class Benchmark {
@@ -48,10 +50,11 @@ struct Counts {
   long fragmentations = 0;
   double overlap = 0;  ///< Σ IoU over matches.
   long mostly_tracked = 0;
-  long partly_tracked = 0;
   long mostly_lost = 0;
   long identity_true_positives = 0;
   std::array<HotaCounts, hota_thresholds> hota{};
+
+  [[nodiscard]] long partly_tracked() const { return truth_tracks - mostly_tracked - mostly_lost; }
 
   Counts& operator+=(const Counts& other);
 };
@@ -76,4 +79,5 @@ struct Prepared {
 };
 [[nodiscard]] Prepared prepare(const Labels& ground_truth, const Labels& results, Benchmark benchmark);
 
-}  // namespace unshuffle::tracking
+}  // namespace tracking
+}  // namespace unshuffle

@@ -4,9 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/tracking/train.hpp"
 
-namespace unshuffle::tracking {
+namespace unshuffle {
+namespace UNSHUFFLE_EXPORT tracking {
 
 struct SavedModel {
   MotionModel model;
@@ -31,4 +33,5 @@ struct SavedModel {
 /// The options and videos that determine the outcome of training.
 [[nodiscard]] std::string fingerprint(const std::vector<Detections>& videos, const TrainOptions& options, int hidden);
 
-}  // namespace unshuffle::tracking
+}  // namespace tracking
+}  // namespace unshuffle

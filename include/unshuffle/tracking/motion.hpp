@@ -9,10 +9,12 @@
 #include <cstdint>
 #include <string>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/core/types.hpp"
 #include "unshuffle/tracking/box.hpp"
 
-namespace unshuffle::tracking {
+namespace unshuffle {
+namespace UNSHUFFLE_EXPORT tracking {
 
 using Motion = Eigen::Vector3d;  ///< Δx/h, Δy/h, Δ log h per frame.
 
@@ -67,4 +69,5 @@ class MotionModel {
   Vector values_;
 };
 
-}  // namespace unshuffle::tracking
+}  // namespace tracking
+}  // namespace unshuffle

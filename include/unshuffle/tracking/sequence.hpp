@@ -8,9 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/tracking/box.hpp"
 
-namespace unshuffle::tracking {
+namespace unshuffle {
+namespace UNSHUFFLE_EXPORT tracking {
 
 struct SequenceInfo {
   std::string name;
@@ -77,4 +79,5 @@ struct Labels {
 /// seqinfo.ini of the folder; the folder's name and nothing else when it has none.
 [[nodiscard]] SequenceInfo info_of_folder(const std::string& folder);
 
-}  // namespace unshuffle::tracking
+}  // namespace tracking
+}  // namespace unshuffle

@@ -5,9 +5,11 @@
 #include <limits>
 #include <vector>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/tracking/sequence.hpp"
 
-namespace unshuffle::tracking {
+namespace unshuffle {
+namespace UNSHUFFLE_EXPORT tracking {
 
 struct SortOptions {
   double least_overlap = 0.3;  ///< A track and a detection that overlap less are never matched.
@@ -50,4 +52,5 @@ class Sort {
 [[nodiscard]] std::vector<std::vector<LabelledBox>> track_by_sort(const Detections& detections,
                                                                   const SortOptions& options = {});
 
-}  // namespace unshuffle::tracking
+}  // namespace tracking
+}  // namespace unshuffle

@@ -6,11 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/tracking/camera.hpp"
 #include "unshuffle/tracking/motion.hpp"
 #include "unshuffle/tracking/sequence.hpp"
 
-namespace unshuffle::tracking {
+namespace unshuffle {
+namespace UNSHUFFLE_EXPORT tracking {
 
 enum class Association {
   assignment,  ///< One-to-one pairs of least total cost.
@@ -113,4 +115,5 @@ class Tracker {
                                                           const TrackerOptions& options,
                                                           std::shared_ptr<Appearance> appearance = {});
 
-}  // namespace unshuffle::tracking
+}  // namespace tracking
+}  // namespace unshuffle

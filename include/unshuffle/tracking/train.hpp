@@ -12,10 +12,12 @@
 #include <string>
 #include <vector>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/tracking/tracker.hpp"
 #include "unshuffle/transport/marginal.hpp"
 
-namespace unshuffle::tracking {
+namespace unshuffle {
+namespace UNSHUFFLE_EXPORT tracking {
 
 struct TrainOptions {
   int epochs = 20;              ///< At most.
@@ -88,4 +90,5 @@ void train_epoch(TrainState& state, const std::vector<TrainFrame>& frames, const
 /// costs.
 [[nodiscard]] MotionModel trained_with_links(const Detections& video, const Labels& truth, const TrainOptions& options);
 
-}  // namespace unshuffle::tracking
+}  // namespace tracking
+}  // namespace unshuffle

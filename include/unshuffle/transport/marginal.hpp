@@ -3,9 +3,11 @@
 
 #include <variant>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/core/types.hpp"
 
-namespace unshuffle::transport {
+namespace unshuffle {
+namespace UNSHUFFLE_EXPORT transport {
 
 /// Row sums are exactly the given weights (ROBOT).
 struct Exact {};
@@ -51,4 +53,5 @@ struct MarginalPolicies {
 /// The policies of sides with n and m rows, with the ratios of sampled sums filled in.
 [[nodiscard]] MarginalPolicies of_sizes(MarginalPolicy rows, MarginalPolicy columns, Index n, Index m);
 
-}  // namespace unshuffle::transport
+}  // namespace transport
+}  // namespace unshuffle

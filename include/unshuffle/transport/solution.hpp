@@ -5,9 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/core/types.hpp"
 
-namespace unshuffle::transport {
+namespace unshuffle {
+namespace UNSHUFFLE_EXPORT transport {
 
 /// A plan with its value, potentials and derivatives. It owns all it needs: it is independent of the solver that
 /// computed it and may outlive it. Copies share one solution. It is thread-safe; if several processes share the plan,
@@ -15,7 +17,7 @@ namespace unshuffle::transport {
 class Solution {
  public:
   /// What was solved and how; transport::solve() and Solver make it.
-  struct State;
+  struct [[gnu::visibility("hidden")]] State;
   explicit Solution(std::shared_ptr<State> state);
 
   [[nodiscard]] const Matrix& plan() const&;  ///< Γ, n×m.
@@ -49,4 +51,5 @@ class Solution {
   std::shared_ptr<State> state_;
 };
 
-}  // namespace unshuffle::transport
+}  // namespace transport
+}  // namespace unshuffle

@@ -12,15 +12,17 @@
 #include <memory>
 #include <vector>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/core/types.hpp"
 #include "unshuffle/transport/marginal.hpp"
 #include "unshuffle/transport/solution.hpp"
 
-namespace unshuffle {
+namespace UNSHUFFLE_EXPORT unshuffle {
 class Team;
 }
 
-namespace unshuffle::transport {
+namespace unshuffle {
+namespace UNSHUFFLE_EXPORT transport {
 
 struct SolverOptions {
   double epsilon = 1e-2;  ///< Smoothing. Smaller: nearer to a hard matching.
@@ -61,11 +63,12 @@ class Solver {
   void set_options(const SolverOptions& options);
 
  private:
-  struct State;
+  struct [[gnu::visibility("hidden")]] State;
   std::unique_ptr<State> state_;
 };
 
 /// Weights of `size` rows scaled to sum to one; equal ones when there are none. Throws InvalidInput naming them.
 [[nodiscard]] Vector normalised_weights(const VectorRef& weights, Index size, const char* name);
 
-}  // namespace unshuffle::transport
+}  // namespace transport
+}  // namespace unshuffle

@@ -5,10 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/core/options.hpp"
 #include "unshuffle/core/types.hpp"
+#include "unshuffle/likelihood/what_if.hpp"
 
-namespace unshuffle {
+namespace UNSHUFFLE_EXPORT unshuffle {
 
 enum class Verdict { not_assessed, identified, weakly_identified, not_identifiable };
 inline constexpr std::array verdict_words{Word<Verdict>{"not assessed", Verdict::not_assessed},
@@ -30,6 +32,7 @@ struct Identifiability {
   std::string reason;  ///< One sentence.
   std::string advice;  ///< One sentence; empty when there is nothing to do.
   std::vector<Alternative> alternatives;
+  std::vector<WhatIf> what_if{};  ///< Empty where nothing was tried.
 };
 
 }  // namespace unshuffle

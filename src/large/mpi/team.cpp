@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "unshuffle/core/error.hpp"
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/core/team.hpp"
 #include "unshuffle/version.hpp"
 
@@ -88,9 +89,6 @@ class MpiTeam final : public Team {
 }  // namespace
 }  // namespace unshuffle
 
-extern "C" {
+extern "C" UNSHUFFLE_EXPORT const char* unshuffle_component_version() { return unshuffle::version; }
 
-const char* unshuffle_component_version() { return unshuffle::version; }
-
-unshuffle::Team* unshuffle_make_team() { return new unshuffle::MpiTeam(); }
-}
+extern "C" UNSHUFFLE_EXPORT unshuffle::Team* unshuffle_make_team() { return new unshuffle::MpiTeam(); }

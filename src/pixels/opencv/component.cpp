@@ -10,6 +10,7 @@
 #include <opencv2/videoio.hpp>
 
 #include "unshuffle/core/error.hpp"
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/core/output_file.hpp"
 #include "unshuffle/pixels/picture_files.hpp"
 #include "unshuffle/version.hpp"
@@ -144,9 +145,9 @@ class OpenCvFiles : public PictureFiles {
 }  // namespace
 }  // namespace unshuffle::pixels
 
-extern "C" const char* unshuffle_component_version() { return unshuffle::version; }
+extern "C" UNSHUFFLE_EXPORT const char* unshuffle_component_version() { return unshuffle::version; }
 
-extern "C" const unshuffle::pixels::PictureFiles* unshuffle_picture_files() {
+extern "C" UNSHUFFLE_EXPORT const unshuffle::pixels::PictureFiles* unshuffle_picture_files() {
   static const unshuffle::pixels::OpenCvFiles files;
   return &files;
 }

@@ -12,6 +12,7 @@
 #include "pixels/torch/state_file.hpp"
 #include "tracking/transport_loss.hpp"
 #include "unshuffle/core/error.hpp"
+#include "unshuffle/core/export.hpp"
 #include "unshuffle/version.hpp"
 
 namespace unshuffle::pixels {
@@ -271,17 +272,19 @@ Channels channels_of(const StateDictionary& state, const std::string& source) {
 }  // namespace
 }  // namespace unshuffle::pixels
 
-extern "C" const char* unshuffle_component_version() { return unshuffle::version; }
+extern "C" UNSHUFFLE_EXPORT const char* unshuffle_component_version() { return unshuffle::version; }
 
-extern "C" unshuffle::pixels::SiameseNetwork* unshuffle_make_network(const unshuffle::pixels::SiameseShape& shape) {
+extern "C" UNSHUFFLE_EXPORT unshuffle::pixels::SiameseNetwork* unshuffle_make_network(
+    const unshuffle::pixels::SiameseShape& shape) {
   torch::manual_seed(shape.seed);
   auto network = std::make_unique<unshuffle::pixels::Network>(shape.channels, shape.frozen);
   network->start_undecided();
   return network.release();
 }
 
-extern "C" unshuffle::pixels::SiameseNetwork* unshuffle_load_network(const std::string& content,
-                                                                     const std::string& source, int frozen) {
+extern "C" UNSHUFFLE_EXPORT unshuffle::pixels::SiameseNetwork* unshuffle_load_network(const std::string& content,
+                                                                                      const std::string& source,
+                                                                                      int frozen) {
   using namespace unshuffle::pixels;
   const StateDictionary state = read_state(content, source);
   auto network = std::make_unique<Network>(channels_of(state, source), frozen);
