@@ -161,7 +161,9 @@ CandidateLinks with_wrong_partners(Index rows, double share, Index reach, std::u
   for (Index k = 0; k < rows; ++k) {
     const bool wrong = random.uniform() < share;
     Index partner = k;
-    if (wrong) partner = reach > 0 ? std::clamp<Index>(k + random.below(2 * reach + 1) - reach, 0, rows - 1) : random.below(rows);
+    if (wrong)
+      partner =
+          reach > 0 ? std::clamp<Index>(k + random.below(2 * reach + 1) - reach, 0, rows - 1) : random.below(rows);
     const Index i = ranked[std::size_t(k)], j = ranked[std::size_t(partner)];
     links.rows.y(i, 0) = 3 * links.rows.z(j, 0) + links.rows.z(j, 1) + 0.3 * random.normal();
     if (wrong) right(i) = 0;
@@ -204,7 +206,8 @@ TEST(WhatIf, of_rows_in_order_has_the_regression_that_trusts_every_link) {
   problem.feature_groups.clear();
   const Result result = fit(ordered(problem, RowOrder::probably_linked), Linear{}, Mixture{}).result();
   const auto& tried = result.identifiable.what_if;
-  const auto found = std::find_if(tried.begin(), tried.end(), [](const WhatIf& o) { return o.assumption == "no link is wrong"; });
+  const auto found =
+      std::find_if(tried.begin(), tried.end(), [](const WhatIf& o) { return o.assumption == "no link is wrong"; });
   ASSERT_NE(found, tried.end());
   EXPECT_FALSE(found->ruled_out);
   EXPECT_LT(found->shift.norm(), 0.1);
