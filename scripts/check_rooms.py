@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds every #include and every symbol against the order of the rooms.
+"""Checks every #include and every symbol against the order of the rooms.
 
 Usage: scripts/check_rooms.py BUILD_FOLDER
 

@@ -52,12 +52,12 @@ def main():
     lines = ["# Tables in pieces, measured", "",
              f"Made by `scripts/large.py --rows {options.rows} --stream-rows {options.stream_rows}` on "
              f"{os.cpu_count()} cores. Sensing design, five features, half of the rows shuffled, `--hint rows`; every",
-             "process has one thread except in the last table. Memory is that of the process that leads.", ""]
+             "process has one thread except in the last table. Memory is that of the leading process.", ""]
     folder = options.folder / str(options.rows)
     size = simulate(folder, options.rows)
     for method in ("robot", "auto"):
         lines += [f"## {options.rows:.0e} rows ({size / 1e9:.1f} GB of CSV), `--method {method}`", "",
-                  "| processes | s in all | s without reading | times faster | passes | kB moved per evaluation | MB |",
+                  "| processes | s total | s without reading | speed-up | passes | kB moved per evaluation | MB |",
                   "|---|---|---|---|---|---|---|"]
         answers = []
         for processes in (1, 2, 4):
@@ -66,12 +66,12 @@ def main():
             lines.append(row(processes, result, wall, answers[0]["seconds"]))
         apart = max(abs(other["coefficients"][name] - value) for other in answers[1:]
                     for name, value in answers[0]["coefficients"].items())
-        lines += ["", f"Largest difference of a coefficient between any of them and one process: {apart:.1e}.", ""]
+        lines += ["", f"Largest difference of a coefficient from that of one process: {apart:.1e}.", ""]
     shutil.rmtree(folder)
     folder = options.folder / str(options.stream_rows)
     size = simulate(folder, options.stream_rows)
     lines += [f"## {options.stream_rows:.0e} rows ({size / 1e9:.1f} GB of CSV) on one process, `--stream`", "",
-              "| method | s in all | s without reading | | passes | kB moved per evaluation | MB |",
+              "| method | s total | s without reading | | passes | kB moved per evaluation | MB |",
               "|---|---|---|---|---|---|---|"]
     for method in ("robot", "auto"):
         result, wall = fit(folder, "--method", method, "--stream", "--scratch", str(options.folder))

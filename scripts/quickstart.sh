@@ -16,5 +16,5 @@ echo
 "$unshuffle" predict "$out/fit.json" "$out/test.csv" --out "$out/predictions.csv"
 echo "Wrote $out/predictions.csv"
 echo
-echo "The coefficients the sample was made with are in $out/truth.json."
+echo "The true coefficients of the sample are in $out/truth.json."
 echo "Quick start: SUCCESS. The fit is in $out/fit.json, the row links are in $out/pairs.csv."

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes docs/results/reliability.md: problems certified, faults injected, inputs fuzzed, load held.
+"""Writes docs/results/reliability.md: problems certified, faults injected, inputs fuzzed, load.
 
 Usage: scripts/reliability.py [--seeds N]
 Runs the torture suite and the fault tests of build/release; what was fuzzed and how large tables were fitted is read from
@@ -28,7 +28,7 @@ def torture(seeds):
         offences += int(re.search(r"offences: (\d+)", said).group(1))
     return [f"Random transport problems over {seeds} seeds (`torture 10000 SEED`), both backends, all policies, costs 1e-150 to "
             f"1e150, ten decades of ε: **{rows}**, of which {solved} converged and were certified by the optimality "
-            f"conditions, {rows - solved} said that they did not and why. False claims of convergence, crashes, NaN: "
+            f"conditions, {rows - solved} reported non-convergence with a reason. False claims of convergence, crashes, NaN: "
             f"**{offences}**."]
 
 
@@ -37,10 +37,10 @@ def faults():
     said = done.stdout + done.stderr
     lines = ["| fault, or load | outcome |", "|---|---|"]
     for name, outcome in re.findall(r"^test_(\w+) .* \.\.\. (\w+)", said, re.M):
-        lines.append(f"| {name.replace('_', ' ')} | {'as it should be' if outcome == 'ok' else outcome} |")
+        lines.append(f"| {name.replace('_', ' ')} | {'as expected' if outcome == 'ok' else outcome} |")
     kills = int(re.search(r"(\d+) kills survived", said).group(1))
-    lines += ["", f"SIGKILL at random moments of fits, experiments and training, each gone on with until the end and then equal to an "
-              f"undisturbed run to the bit: **{kills}**."]
+    lines += ["", f"SIGKILL at random moments of fits, experiments and training, each resumed to the end and then bit-identical to an "
+              f"uninterrupted run: **{kills}**."]
     if done.returncode != 0:
         raise SystemExit(said)
     return lines
@@ -81,7 +81,7 @@ def main():
             "By libFuzzer under address and undefined behaviour sanitizers (`scripts/fuzz.sh`); crashes found are fixed and "
             "counted where they happened. Every test run replays the corpus with 20,000 random changes per parser.", "",
             *fuzzed(), "", "## Longer checks", "", "By `scripts/checks.sh`; every test run also uses the address and undefined "
-            "behaviour sanitizers.", "", *checked(), "", "## Load held", "", *held(), ""]
+            "behaviour sanitizers.", "", *checked(), "", "## Load", "", *held(), ""]
     (ROOT / "docs/results/reliability.md").write_text("\n".join(text))
 
 

@@ -10,17 +10,17 @@
 
 namespace unshuffle {
 
-// The simulated covariance takes the model for true in every group. The jackknife does not: noise that differs between
-// groups, a curve that one group lies on, partners that are not there all show in how far the answer moves when groups
-// are left out, (G-1)/G Σ (w_(g) - w)(w_(g) - w)ᵀ over G parts.
+// The simulated covariance assumes that the model holds in every group. The jackknife does not: noise that differs
+// between groups, curvature in one group or missing partners all show in how far the answer moves when groups are left
+// out, (G-1)/G Σ (w_(g) - w)(w_(g) - w)ᵀ over G parts (docs/mathematics.md §9.3).
 //
-// Means of groups are a second source. Whatever the law of the noise, n_g (ȳ_g - f̄_g)² / σ² sums to χ² with G - 1
-// degrees of freedom if the answer is right; an answer that follows the shapes within groups may contradict it.
+// Group means are a second check. Whatever the noise law, n_g (ȳ_g - f̄_g)² / σ² sums to χ² with G - 1 degrees of
+// freedom if the answer is right; an answer that follows the shapes within groups may contradict it (§10.5).
 namespace {
 
 constexpr std::size_t most_parts = 20;
 constexpr std::size_t fewest_parts = 3;
-constexpr double largest_part = 0.5;  // of the responses; without it, what is left is another problem
+constexpr double largest_part = 0.5;  // of the responses; without it, the rest would be a different problem
 
 struct Rows {
   std::vector<Index> responses;
@@ -83,7 +83,7 @@ double agreement_of_means(const Problem& problem, const Model& bound, const Opti
     sum += rows * apart * apart / (at.epsilon / 2);
     ++groups;
   }
-  // Among many groups some differ in their noise, which is the jackknife's concern.
+  // With many groups some differ in their noise, which the jackknife covers.
   return groups >= 2 && groups <= int(most_parts) ? chi_squared_tail(sum, groups - 1) : 1;
 }
 

@@ -12,13 +12,13 @@
 
 namespace unshuffle {
 
-// Displaced rows: regression with the responses shifted by k rows leaves RSS(k), -n/2 log RSS(k) in nats. One thin QR
-// serves all k, as RSS(k) = |y|² - |Qᵀ y_k|² with y_k the responses shifted.
+// docs/mathematics.md §10.6. Displaced rows: regression with the responses shifted by k rows leaves RSS(k), that is
+// -n/2 log RSS(k) in nats. One thin QR serves all k, as RSS(k) = |y|² - |Qᵀ y_k|² with y_k the shifted responses.
 namespace {
 
 constexpr Index furthest_lag = 50;
 constexpr double part_of_table = 0.1;
-constexpr Index longest_stretch = 20'000;  // rows, enough to see a displacement by
+constexpr Index longest_stretch = 20'000;  // rows, enough to detect a displacement
 
 }  // namespace
 
@@ -54,12 +54,12 @@ Displacement displacement_of(const Model& bound, const CandidateLinks& links) {
 }
 
 // Similar partners: the density of a response under a wrong link, q(y_i) when links go anywhere, becomes the mean of
-// g(y_i - f_j) over rows j near i in one feature. Both mixtures get the share of wrong links that suits them best; w
-// and the law g of the noise are kept.
+// g(y_i - f_j) over rows j near i in one feature. Both mixtures use their best share of wrong links; w and the noise
+// law g are fixed.
 namespace {
 
 constexpr Index most_rows = 4'000;
-constexpr Index fewest_values = 20;          // of a feature whose neighbourhoods mean something
+constexpr Index fewest_values = 20;          // of a feature, for neighbourhoods to be meaningful
 constexpr std::array widths{0.04, 0.12};     // of the table, to each side
 constexpr Index partners_to_each_side = 20;  // evenly spaced over the width
 constexpr std::array shares{0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9};

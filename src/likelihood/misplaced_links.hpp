@@ -1,18 +1,18 @@
-// Orders that are wrong in a way of their own: rows displaced by a few places, or linked to rows that are alike.
+// Systematic errors of the row order: rows displaced by a few places, or linked to similar rows.
 #pragma once
 
 #include "likelihood/candidate_links.hpp"
 
 namespace unshuffle {
 
-/// Response i fits best beside features i + places; 0: the order given is as good as any near it.
+/// Response i fits best with features i + places; 0: the given order is as good as any near it.
 struct Displacement {
   Index places = 0;
   double nats = 0;  ///< Ahead of the order given.
 };
 
-/// Looks fifty places to both sides. Only for one block of linked rows with one response and all features in the other
-/// table; no displacement is found elsewhere.
+/// Tries fifty places to both sides. Only for one block of linked rows with one response and all features in the other
+/// table; otherwise no displacement is reported.
 [[nodiscard]] Displacement displacement_of(const Model& bound, const CandidateLinks& links);
 
 /// By how many nats wrong links fit better if they point to rows that are close in one feature than if they point

@@ -1,4 +1,4 @@
-// What an answer takes for granted, made otherwise.
+// Changed assumptions behind an answer.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace UNSHUFFLE_EXPORT unshuffle {
 
-/// What would become of the answer if an assumption were otherwise.
+/// The effect of a changed assumption on the answer.
 struct WhatIf {
-  std::string assumption;  ///< What would be otherwise: "the noise is skewed to the right".
+  std::string assumption;  ///< The changed assumption: "the noise is skewed to the right".
   Vector shift;            ///< How far the parameters would move.
   bool ruled_out = false;  ///< The data would have shown it.
 };
