@@ -4,6 +4,7 @@
 #include <string>
 
 #include "unshuffle/model/model.hpp"
+#include "unshuffle/objective/evaluator.hpp"
 #include "unshuffle/tables/problem.hpp"
 
 namespace unshuffle {
@@ -11,6 +12,10 @@ namespace unshuffle {
 /// Throws BadData for what a fit of this model could not make sense of: too few rows, columns that never vary, numbers
 /// that cannot be squared.
 void require_estimable(const Problem& problem, const Model& bound);
+
+/// Throws BadData when predictions with these parameters are too far from the responses for the difference to be
+/// squared.
+void require_finite_costs(const Evaluator& evaluator, const VectorRef& w);
 
 /// Of all plans of a problem on the dense backend together, with cost and workspace.
 [[nodiscard]] double dense_bytes(const Problem& problem);
