@@ -23,6 +23,9 @@ class EstimatorFlags {
   [[nodiscard]] std::vector<std::string> given() const;
   [[nodiscard]] bool gives(const std::string& name) const;
 
+  /// The file that --start names; empty: none.
+  [[nodiscard]] std::string start_file() const;
+
   /// Sets what was given; throws InvalidInput for what the estimator does not read.
   void apply(Estimator& estimator) const;
   /// The same, passing over what it does not read: several estimators share one command line.
