@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <new>
 
+#include "say.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/team.hpp"
 #include "unshuffle/core/wording.hpp"
@@ -17,7 +18,7 @@ namespace unshuffle::app {
 template <class Work>
 int together(Team& team, const Work& work) {
   const auto end_all = [&](const char* message, int exit_code) {
-    fmt::print(stderr, "unshuffle: error: process {} of {}: {}\n", team.rank() + 1, team.size(), message);
+    complain(fmt::format("process {} of {}: {}", team.rank() + 1, team.size(), message));
     std::fflush(stderr);
     team.abort(exit_code);
   };

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/peak_memory.hpp"
+#include "core/threads.hpp"
 #include "estimators/estimate.hpp"
 #include "objective/backend.hpp"
 #include "unshuffle/core/error.hpp"
@@ -221,8 +222,7 @@ void require_feasible(const Problem& problem, const Model& bound, const Estimato
 Fitted fit(Problem given, const Model& model, const Estimator& estimator, const Execution& execution) {
   const auto begin = Clock::now();
   validate(estimator);
-  if (execution.threads < 0)
-    throw InvalidInput(fmt::format("{} = {} must be at least 0", option("threads"), execution.threads));
+  require_threads(execution.threads);
   const ThreadLimit limit(execution.threads);
   const auto problem = std::make_shared<const Problem>(completed(std::move(given)));
   const std::shared_ptr<const Model> bound = model.bound_to(*problem);

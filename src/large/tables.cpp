@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "core/in_parallel.hpp"
+#include "tables/line_ends.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/tables/table.hpp"
 
@@ -22,12 +23,17 @@ namespace {
 /// An open file that is read at any place.
 class File {
  public:
-  explicit File(const std::string& path) : path_(path), descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  // Not to wait for someone to write into a pipe, which is then refused.
+  explicit File(const std::string& path)
+      : path_(path), descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     if (descriptor_ < 0) throw BadData(fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
     struct stat about {};
     ::fstat(descriptor_, &about);
-    if (!S_ISREG(about.st_mode))
-      throw BadData(fmt::format("{}: is not a regular file; tables in pieces are read several times over", path));
+    if (!S_ISREG(about.st_mode)) {
+      ::close(std::exchange(descriptor_, -1));
+      throw BadData(fmt::format(
+          "{}: is not a regular file; tables in pieces are read several times over, so write it to one first", path));
+    }
     size_ = about.st_size;
   }
   File(File&& other) noexcept
@@ -86,9 +92,9 @@ CsvFile opened(const std::string& path) {
   constexpr long enough = 1 << 18;
   CsvFile csv{File(path)};
   std::string head = csv.file.bytes(0, enough);
-  if (csv.file.size() > enough) head.resize(head.rfind('\n') + 1);
+  csv.body = static_cast<long>(next_line(head, 0));
+  if (csv.file.size() > enough) head.resize(head.find_last_of("\r\n") + 1);
   csv.head = parse_csv(head, path);
-  csv.body = static_cast<long>(head.find('\n')) + 1;
   return csv;
 }
 
@@ -146,8 +152,9 @@ class TableFiles {
     std::vector<double> counts(end - begin);
     in_parallel(counts.size(), [&](std::size_t k) {
       const auto [f, b] = blocks[begin + k];
-      const std::string bytes = block(f, b);
-      counts[k] = static_cast<double>(std::count(bytes.begin(), bytes.end(), '\n'));
+      const std::string bytes = block_and_next_byte(f, b);
+      counts[k] =
+          static_cast<double>(count_line_ends(bytes, std::min(bytes.size(), static_cast<std::size_t>(block_size))));
     });
     counts = team_.gather(std::move(counts));
     team_.broadcast(counts);
@@ -155,16 +162,18 @@ class TableFiles {
       files_[blocks[k].first].lines.push_back(static_cast<long>(counts[k]));
   }
 
-  [[nodiscard]] std::string block(std::size_t f, long b) const {
+  /// The byte behind the block tells whether a carriage return at its end is one of a pair.
+  [[nodiscard]] std::string block_and_next_byte(std::size_t f, long b) const {
     const CsvFile& csv = files_[f];
-    return csv.file.bytes(csv.body + b * block_size, csv.body + (b + 1) * block_size);
+    return csv.file.bytes(csv.body + b * block_size, csv.body + (b + 1) * block_size + 1);
   }
 
   [[nodiscard]] std::vector<Stretch> stretches(Index piece_rows) const {
     std::vector<Stretch> made;
     for (std::size_t f = 0; f < files_.size(); ++f) {
       const CsvFile& csv = files_[f];
-      const bool cut_off = csv.file.bytes(csv.file.size() - 1, csv.file.size()) != "\n";
+      const std::string last = csv.file.bytes(csv.file.size() - 1, csv.file.size());
+      const bool cut_off = last != "\n" && last != "\r";
       const long lines = std::accumulate(csv.lines.begin(), csv.lines.end(), cut_off ? 1L : 0L);
       for (long first = 0; first < lines; first += piece_rows)
         made.push_back({f, first, std::min(first + piece_rows, lines), first + piece_rows >= lines});
@@ -182,9 +191,9 @@ class TableFiles {
         ended += csv.lines[b];
         continue;
       }
-      const std::string bytes = block(f, static_cast<long>(b));
+      const std::string bytes = block_and_next_byte(f, static_cast<long>(b));
       std::size_t at = 0;
-      for (; ended < line; ++ended) at = bytes.find('\n', at) + 1;
+      for (; ended < line; ++ended) at = next_line(bytes, at);
       return csv.body + static_cast<long>(b) * block_size + static_cast<long>(at);
     }
     return csv.file.size();
@@ -195,7 +204,7 @@ class TableFiles {
     const CsvFile& csv = files_[stretch.file];
     const long first_line = stretch.first + 2;
     if (const auto quote = bytes.find('"'); quote != std::string::npos) {
-      const auto line = first_line + std::count(bytes.begin(), bytes.begin() + static_cast<long>(quote), '\n');
+      const long line = first_line + count_line_ends(bytes, quote);
       throw BadData(
           fmt::format("{}:{}: a quote; tables in pieces hold plain numbers, one line to a row", csv.file.path(), line));
     }
