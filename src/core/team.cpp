@@ -6,9 +6,8 @@
 #include "unshuffle/core/component.hpp"
 
 namespace unshuffle {
-namespace {
 
-/// As mpirun of Open MPI, MPICH and their kin, and srun, tell a process how many there are.
+// As mpirun of Open MPI, MPICH and their kin, and srun, tell a process how many there are.
 int processes_started() {
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
     if (const char* size = std::getenv(name)) return std::atoi(size);
@@ -18,8 +17,6 @@ int processes_started() {
   }
   return 1;
 }
-
-}  // namespace
 
 std::unique_ptr<Team> make_team() {
   if (processes_started() <= 1) return std::make_unique<Team>();

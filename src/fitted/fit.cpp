@@ -9,6 +9,7 @@
 #include "core/peak_memory.hpp"
 #include "estimators/estimate.hpp"
 #include "objective/backend.hpp"
+#include "unshuffle/core/agreement.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/team.hpp"
 #include "unshuffle/fitted/fitted.hpp"
@@ -151,25 +152,53 @@ void put_in_terms_of(Dialect dialect, Result& result) {
   for (Candidate& candidate : result.course.candidates) candidate.message = in_terms_of(dialect, candidate.message);
 }
 
-WorkKey key_of_fit(const Problem& problem, const Model& model, const Estimator& estimator, std::uint64_t seed) {
-  WorkKey key("fit");
-  key.add(model.name()).add(problem.y).add(problem.x).add(problem.z);
-  key.add(problem.response_weights).add(problem.feature_weights).add(double(problem.order));
-  for (const auto* groups : {&problem.response_groups, &problem.feature_groups}) {
-    key.add(double(groups->size()));
-    for (const Index label : *groups) key.add(double(label));
-  }
+std::string digest(const std::vector<Index>& labels) {
+  WorkKey key("labels");
+  for (const Index label : labels) key.add(double(label));
+  return key.text();
+}
+
+std::string digest(const MatrixRef& values) { return WorkKey("values").add(values).text(); }
+
+std::string digest_of_links(const Problem& problem) {
+  WorkKey key("links");
   for (const KnownPair& pair : problem.known) key.add(double(pair.response_row)).add(double(pair.feature_row));
+  key.add(double(problem.known.size()));
   for (const PairWeight& pair : problem.prior)
     key.add(double(pair.response_row)).add(double(pair.feature_row)).add(pair.weight);
-  for (const SoftKey& soft : problem.soft_keys) {
-    key.add(soft.agreement);
-    for (const auto* labels : {&soft.response_labels, &soft.feature_labels})
-      for (const Index label : *labels) key.add(double(label));
-  }
-  for (const auto& name : problem.y_names) key.add(name);
-  // Threads, progress and the checkpoint itself leave the answer alone.
-  return key.add(all_as_text(estimator)).add(std::to_string(seed));
+  for (const SoftKey& soft : problem.soft_keys)
+    key.add(soft.agreement).add(digest(soft.response_labels)).add(digest(soft.feature_labels));
+  return key.text();
+}
+
+/// Everything that has a say in the answer. Threads, progress and the checkpoint itself leave it alone.
+std::vector<Common> facts_of(const Problem& problem, const Model& model, const Estimator& estimator,
+                             std::uint64_t seed) {
+  const auto list = [](const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ",")); };
+  return {{"rows of responses", std::to_string(problem.responses())},
+          {"rows of features", std::to_string(problem.features())},
+          {"response columns", list(problem.y_names)},
+          {"columns of x", list(problem.x_names)},
+          {"columns of z", list(problem.z_names)},
+          {"values of the responses", digest(problem.y)},
+          {"values of x", digest(problem.x)},
+          {"values of z", digest(problem.z)},
+          {"weights of responses", digest(problem.response_weights)},
+          {"weights of features", digest(problem.feature_weights)},
+          {"groups of responses", digest(problem.response_groups)},
+          {"groups of features", digest(problem.feature_groups)},
+          {"known or likely links", digest_of_links(problem)},
+          {"order of rows", std::to_string(int(problem.order))},
+          {"model", model.name()},
+          {"coefficients", list(model.parameter_names())},
+          {"method", all_as_text(estimator)},
+          {"seed", std::to_string(seed)}};
+}
+
+WorkKey key_of(const std::vector<Common>& facts) {
+  WorkKey key("fit");
+  for (const Common& fact : facts) key.add(fact.value);
+  return key;
 }
 
 /// With the work that is finished, and in a team only what the leader was told to say.
@@ -186,8 +215,9 @@ Run run_of(const Problem& problem, const Model& bound, const Estimator& estimato
       };
   }
   if (execution.checkpoint.empty() && !several(team)) return run;
-  run.finished = std::make_shared<Checkpoint>(leads ? execution.checkpoint : "",
-                                              key_of_fit(problem, bound, estimator, execution.seed));
+  const std::vector<Common> facts = facts_of(problem, bound, estimator, execution.seed);
+  if (several(team)) require_agreement(*team, facts);
+  run.finished = std::make_shared<Checkpoint>(leads ? execution.checkpoint : "", key_of(facts));
   if (several(team)) run.finished->exchange(*team);  // what the leader's file holds
   return run;
 }

@@ -67,6 +67,9 @@ class Team {
 /// Whether there is anyone to share work with.
 [[nodiscard]] inline bool several(const Team* team) { return team != nullptr && team->size() > 1; }
 
+/// How many processes mpirun or srun started together with this one, itself included.
+[[nodiscard]] int processes_started();
+
 /// The processes that mpirun started; one alone when it did not. Throws InvalidInput when there are several and this
 /// program was built without MPI.
 [[nodiscard]] std::unique_ptr<Team> make_team();
