@@ -16,6 +16,7 @@
 #include "unshuffle/model/registry.hpp"
 #include "unshuffle/objective/feasible.hpp"
 #include "verdict/identifiability.hpp"
+#include "verdict/recurrence.hpp"
 
 namespace unshuffle {
 
@@ -42,6 +43,20 @@ void require_prior_is_read(const Problem& problem, const EstimatorTraits& traits
   if (!problem.has_prior() || traits.prior) return;
   throw InvalidInput(fmt::format("{} cannot use prior weights of pairs or soft groups; methods that can: {}",
                                  traits.name, estimators_with(&EstimatorTraits::prior)));
+}
+
+/// Coefficients to begin from are those of this model, whether or not the way that is taken begins from any.
+void require_start_fits(const Estimator& estimator, const Model& bound) {
+  const StartChoice* start = std::visit(
+      [](const auto& one) -> const StartChoice* {
+        if constexpr (requires { one.starts.start; }) return &one.starts.start;
+        if constexpr (requires { one.robot.starts.start; }) return &one.robot.starts.start;
+        return nullptr;
+      },
+      estimator);
+  if (start == nullptr || start->kind != StartKind::user || start->parameters.size() == bound.parameters()) return;
+  throw InvalidInput(fmt::format("{} has {} values; {} were expected: {}", option("start"), start->parameters.size(),
+                                 bound.parameters(), fmt::join(bound.parameter_names(), ", ")));
 }
 
 /// The first sentence is about the transport problem at the answer, which only some estimators minimise themselves.
@@ -82,6 +97,15 @@ void withhold_errors(Result& result) {
   result.covariance.resize(0, 0);
   result.margins.resize(0, 0);
   result.std_error_note = "none: other coefficients explain the data as well, so these have no margin of error";
+}
+
+/// Of the starts that led to a finite objective.
+std::vector<Ending> endings_of(const std::vector<Candidate>& candidates) {
+  std::vector<Ending> endings;
+  for (const Candidate& one : candidates) {
+    if (one.parameters.allFinite() && std::isfinite(one.objective)) endings.push_back({one.parameters, one.objective});
+  }
+  return endings;
 }
 
 /// The plan at the answer: whatever the estimator, its links can then be compared and matched alike.
@@ -132,7 +156,10 @@ Result assemble(const Input& input, const Estimator& asked, Estimate& estimate) 
   const double plan_residual = last.transport_cost / double(input.problem.responses() * input.problem.outputs());
   result.noise_sd = estimate.noise_sd > 0 ? estimate.noise_sd : std::sqrt(std::max(0.0, plan_residual));
   if (estimate.solves_transport) require_accuracy(result, plan.accuracy);
-  result.identifiable = qualified(std::move(estimate.identifiable), input.problem, input.bound);
+  Identifiability& said = estimate.identifiable;
+  if (said.verdict == Verdict::not_assessed && said.reason.empty())
+    said = said_by_starts(endings_of(estimate.candidates), input.problem, input.bound);
+  result.identifiable = qualified(std::move(said), input.problem, input.bound);
   if (result.identifiable.verdict == Verdict::not_identifiable) withhold_errors(result);
   result.choice = std::move(estimate.choice);
   result.link_probabilities = std::move(estimate.link_probabilities);
@@ -258,6 +285,7 @@ Fitted fit(Problem given, const Model& model, const Estimator& estimator, const 
   const std::shared_ptr<const Model> bound = model.bound_to(*problem);
   require_estimable(*problem, *bound);
   require_prior_is_read(*problem, traits_of(estimator));
+  require_start_fits(estimator, *bound);
 
   const double moved_before = execution.team == nullptr ? 0 : execution.team->bytes_moved();
   const Run run = run_of(*problem, *bound, estimator, execution);
