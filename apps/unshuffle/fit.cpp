@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <memory>
+#include <set>
 
 #include "commands.hpp"
 #include "core/threads.hpp"
@@ -15,6 +16,7 @@
 #include "progress.hpp"
 #include "say.hpp"
 #include "together.hpp"
+#include "unshuffle/core/agreement.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/output_file.hpp"
 #include "unshuffle/fitted/fitted.hpp"
@@ -37,8 +39,9 @@ struct FitOutputs {
 };
 
 struct FitCommand {
-  explicit FitCommand(CLI::App& app) : method(app, all_estimators()), options(app, all_estimators()) {}
+  explicit FitCommand(CLI::App& own) : app(own), method(own, all_estimators()), options(own, all_estimators()) {}
 
+  CLI::App& app;
   TableOptions tables;
   MethodFlags method;
   EstimatorFlags options;
@@ -209,6 +212,21 @@ int finish(const FitCommand& command, Fitted& fitted, const ColumnChoice& column
   return exit_code_of(fitted.result());
 }
 
+/// The options that were given, as processes must have them in common. Files that are read may have other names on
+/// other machines; what they hold is compared when it was read.
+std::vector<Common> options_given(const CLI::App& app) {
+  const std::set<std::string> own{"--threads", "--scratch", "--quiet", "--verbose"};
+  const std::set<std::string> read{"RESPONSES", "FEATURES",       "--known", "--prior",
+                                   "--truth",   "--report-truth", "--gates"};
+  std::vector<Common> given;
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = option->get_name();
+    if (option->count() == 0 || own.count(name) > 0) continue;
+    given.push_back({name, read.count(name) > 0 ? "a file" : fmt::format("{}", fmt::join(option->results(), ","))});
+  }
+  return given;
+}
+
 int run_in_pieces(const FitCommand& command, Estimator estimator, Team& team) {
   use_threads(command.execution.threads);
   const auto model = command.model.make();
@@ -269,10 +287,11 @@ int run(const FitCommand& command) {
   const std::unique_ptr<Team> team = make_team();
   const std::string obstacle = needs_memory(command, estimator);
   const bool in_memory = !command.stream && (team->size() == 1 || !obstacle.empty());
-  if (in_memory && team->size() > 1 && team->leads() && !command.tables.quiet) {
-    note(fmt::format("{}: every process holds both tables, starts and plan are shared", obstacle));
-  }
   return together(*team, [&] {
+    require_agreement(*team, options_given(command.app));
+    if (in_memory && team->size() > 1 && team->leads() && !command.tables.quiet) {
+      note(fmt::format("{}: every process holds both tables; starts and plan are shared", obstacle));
+    }
     if (!in_memory && !obstacle.empty())
       throw InvalidInput(fmt::format("{}: not with tables in pieces (--stream)", obstacle));
     return in_memory ? run_in_memory(command, estimator, *team) : run_in_pieces(command, estimator, *team);
@@ -304,7 +323,7 @@ Command add_fit(CLI::App& root) {
       "  mpirun -n 4 unshuffle fit 'wages-*.csv' 'people-*.csv' --response wage\n\n"
       "Cytometry: one channel from the others, cells sorted by gates\n"
       "  unshuffle fit cells.fcs --response FITC-A --transform asinh:150 --gates gates.xml --group gates");
-  return {app, [command] { return run(*command); }};
+  return {app, [command] { return run(*command); }, true};
 }
 
 }  // namespace unshuffle::app

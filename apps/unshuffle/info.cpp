@@ -129,10 +129,12 @@ Command add_info(CLI::App& root) {
       ->check(CLI::IsMember({"man", "bash", "zsh", "options", "auto"}));
   app->footer(
       "Examples:\n  unshuffle info --json\n  unshuffle info cells.fcs\n  source <(unshuffle info --describe bash)");
-  return {app, [command, &root] {
+  return {app,
+          [command, &root] {
             if (!command->describe.empty()) return describe_commands(root, command->describe);
             return command->file.empty() ? run(command->json) : run_on_file(*command);
-          }};
+          },
+          true};
 }
 
 }  // namespace unshuffle::app

@@ -13,6 +13,7 @@
 #include "say.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/memory.hpp"
+#include "unshuffle/core/team.hpp"
 #include "unshuffle/core/wording.hpp"
 #include "unshuffle/version.hpp"
 
@@ -29,6 +30,14 @@ int complain(const std::string& message, int exit_code) {
 int flushed(int exit_code) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
   return complain(fmt::format("standard output: cannot be written: {}", std::strerror(errno)), 4);
+}
+
+void require_one_process(const Command& command) {
+  const int started = unshuffle::processes_started();
+  if (started <= 1 || command.by_several) return;
+  throw unshuffle::InvalidInput(fmt::format(
+      "{} is done by one process, and mpirun or srun started {}: start it without them; fit is what they can share",
+      command.app->get_name(), started));
 }
 
 int run(int argc, char** argv) {
@@ -55,7 +64,9 @@ int run(int argc, char** argv) {
   }
   unshuffle::require_threads(0);  // what OMP_NUM_THREADS asks for
   for (const Command& command : commands) {
-    if (command.app->parsed()) return flushed(command.run());
+    if (!command.app->parsed()) continue;
+    require_one_process(command);
+    return flushed(command.run());
   }
   return 2;
 }

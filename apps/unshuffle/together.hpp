@@ -7,6 +7,7 @@
 #include <new>
 
 #include "say.hpp"
+#include "unshuffle/core/agreement.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/team.hpp"
 #include "unshuffle/core/wording.hpp"
@@ -14,7 +15,7 @@
 namespace unshuffle::app {
 
 /// work(); when it fails in one of several processes, the reason is printed there and all are ended: the others would
-/// wait for its answers forever.
+/// wait for its answers forever. What all of them find wrong alike is left to the first to say.
 template <class Work>
 int together(Team& team, const Work& work) {
   const auto end_all = [&](const char* message, int exit_code) {
@@ -24,6 +25,9 @@ int together(Team& team, const Work& work) {
   };
   try {
     return work();
+  } catch (const Disagreement& error) {
+    if (!team.leads()) return error.exit_code();
+    throw;
   } catch (const Error& error) {
     if (team.size() > 1) end_all(in_terms_of(Dialect::command_line, error.what()).c_str(), error.exit_code());
     throw;
