@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-./scripts/install-dependencies.sh
+./scripts/install-dependencies.sh --tests
 mode=(--dry-run --Werror)
 if [ "${1:-}" = --fix ]; then
   mode=(-i)

@@ -1,14 +1,18 @@
 #!/usr/bin/env bash
-# Installs the Debian packages the build needs, and nothing when all of them are there. --all: also those of optional
-# components (the Siamese model, videos), and those that some tests want and are skipped without.
+# Installs the Debian packages the build needs, and nothing when all of them are there. --tests: also the second compiler
+# and the checkers that test.sh runs. --all: these, those of optional components (the Siamese model, videos), and those
+# that some tests want and are skipped without.
 set -euo pipefail
 
 packages=(
-  clang-format-14 g++ cmake ninja-build ccache pkg-config dpkg-dev python3 python3-dev python3-venv
+  g++ cmake ninja-build ccache pkg-config dpkg-dev python3 python3-dev python3-venv
   libeigen3-dev libopenblas-dev liblapack-dev liblapacke-dev libboost-dev libcli11-dev libfmt-dev nlohmann-json3-dev
   libcsv-dev libpugixml-dev
   libgtest-dev libbenchmark-dev
 )
+if [ "${1:-}" = --tests ] || [ "${1:-}" = --all ]; then
+  packages+=(clang clang-format-14 clang-tidy libomp-dev)
+fi
 if [ "${1:-}" = --all ]; then
   packages+=(libtorch-dev libopencv-imgproc-dev libopencv-imgcodecs-dev libopencv-videoio-dev)
   packages+=(python3-torch python3-matplotlib chromium man-db zsh)
