@@ -125,7 +125,7 @@ Identifiability doubts(const Entropic& options, const Input& input) {
   return made;
 }
 
-/// With a bootstrap if one was asked for, else from `answer`; profiles need one that was calibrated.
+/// By bootstrap if requested, else from `answer`; profiles need a calibrated one.
 void set_errors(const Entropic& options, const Input& input, const Calibrated& answer, const Matrix& profile,
                 bool doubted, Estimate& estimate) {
   if (options.bootstrap.samples > 0) {

@@ -62,7 +62,7 @@ struct Sensitivity {
   }
 };
 
-/// Looks at what is known of the links and chooses; says what and why.
+/// Chooses by the evidence about the links, and explains the choice.
 struct Auto {
   Precision precision{};
   StartOptions starts{};
