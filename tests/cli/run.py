@@ -1,4 +1,4 @@
-"""The command line as users meet it: what it prints, its exit codes, and what it leaves on disk.
+"""The command line as users see it: its output, exit codes and files.
 
 Usage: run.py PROGRAM
 """
