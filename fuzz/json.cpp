@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "core/checksum.hpp"
 #include "refusal.hpp"
 #include "unshuffle/fitted/fitted.hpp"
 #include "unshuffle/tracking/model_file.hpp"
@@ -22,6 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   });
   read_or_refuse([&] { (void)parameters_from_json(content, "fuzzed.json"); });
   read_or_refuse([&] { (void)tracking::to_json(tracking::model_from_json(content, "fuzzed.json")); });
-  read_or_refuse([&] { (void)tracking::state_from_json(content, "fuzzed.json", "a video"); });
+  if (content.empty()) return 0;
+  read_or_refuse([&] { (void)tracking::state_from_json(with_checksum(content), "fuzzed.json", "a video"); });
   return 0;
 }

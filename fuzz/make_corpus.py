@@ -112,7 +112,7 @@ def mot_files():
 
 def json_files():
     fit = {"coefficients": {"z1": 2.5}, "intercept": 1, "model": "linear", "method": "robot", "objective_kind": "transport",
-           "covariance": {"names": ["intercept", "z1"], "rows": [[1, None], [0.5, 2]]}, "epsilon": {"value": 0.1},
+           "covariance": {"names": ["intercept", "z1"], "rows": [[1, 0.5], [0.5, 2]]}, "epsilon": {"value": 0.1},
            "noise_sd": 0.2, "one_table": False, "has_intercept": True, "model_state": [], "tolerance": 1e-9, "accuracy": 1e-9,
            "unmatched": 0.2, "rho1": None, "rho2": 0.1,
            "columns": {"response": ["y"], "x": [], "z": ["z1"], "weights": "", "groups": [["a", "b"]],
@@ -141,9 +141,27 @@ def checkpoint_files():
                                 "done": {"00": start, "01": 3 * one}}).encode()
 
 
+def pickle_files():
+    import collections
+    import pickle
+    yield "numbers", pickle.dumps(collections.OrderedDict(a=(1, 2.5, None, True), b=[1, [2, "x"], {"k": b"v"}]), protocol=2)
+    yield "shared", pickle.dumps([(shared := ["one"]), shared, {"deep": [[[[shared]]]]}], protocol=2)
+    yield "nested", b"\x80\x02)" + 70 * b"\x85" + b"."
+
+
+def measurement_files():
+    head = b"panel,x,run,method,quantity,value\n"
+    yield "rho", head + "ρ₁ = ρ₂ = 0,0,0,plan,mass,0.5\nρ₁ = ρ₂ = 0.1,59,59,plan,mass,0.5\n".encode()
+    yield "em", head + b"good,0,0,em,slope over truth,1\ngood,29,29,em,linked,0.5\npoor,0,0,em,slope over truth,1\n"
+    yield "alignment", head + b"exact,0,29,,mass,1\nrobust,29,0,,mass,1\n"
+    yield "landscape", head + b"a,0,0,,local_minima,3\nb,0,0,,local_minima,1\n"
+    yield "conditioning", head + b"condition,2,0,bilevel,number,1\n"
+
+
 def main(folder):
     for name, files in [("csv", csv_files()), ("npy", npy_files()), ("fcs", fcs_files()), ("gating_ml", gate_files()),
-                        ("json", json_files()), ("mot", mot_files()), ("checkpoint", checkpoint_files())]:
+                        ("json", json_files()), ("mot", mot_files()), ("checkpoint", checkpoint_files()),
+                        ("pickle", pickle_files()), ("measurements", measurement_files())]:
         os.makedirs(os.path.join(folder, name), exist_ok=True)
         for file, content in files:
             with open(os.path.join(folder, name, file), "wb") as out:

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 runs=${1:-10000000}
 shift || true
 targets=("${@:-csv}")
-if [ $# -eq 0 ]; then targets=(csv npy fcs gating_ml mot json checkpoint); fi
+if [ $# -eq 0 ]; then targets=(csv npy fcs gating_ml mot json checkpoint pickle measurements); fi
 command -v clang++ > /dev/null || { echo "clang is needed: apt-get install clang" >&2; exit 1; }
 cmake --preset fuzz > /dev/null
 for target in "${targets[@]}"; do cmake --build --preset fuzz --target "fuzz_$target"; done

@@ -4,4 +4,5 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 ./scripts/build.sh package
+python3 tests/package/hardening.py build/package/unshuffle compiled
 (cd build/package && cpack)

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Writes docs/results/reliability.md: problems certified, faults injected, inputs fuzzed, load.
+"""Writes docs/results/reliability.md: problems certified, attacks, faults injected, inputs fuzzed, load held.
 
-Usage: scripts/reliability.py [--seeds N]
-Runs the torture suite and the fault tests of build/release; what was fuzzed and how large tables were fitted is read from
+Usage: scripts/reliability.py [--seeds N] [--attacks]
+Runs the torture suite, the attacks and the fault tests of build/release, or with --attacks the attacks alone and puts their
+part anew into the page; UNSHUFFLE_ATTACK=nightly draws a hundred times as many inputs. What was fuzzed and how large tables were fitted is read from
 docs/results/fuzz.csv (scripts/fuzz.sh), docs/results/checks.csv (scripts/checks.sh) and docs/results/large.md
 (scripts/large.py).
 """
 
 import argparse
 import csv
+import os
 import pathlib
 import re
 import subprocess
@@ -46,6 +48,35 @@ def faults():
     return lines
 
 
+ATTACKS = {"outputs": "outputs, signals, closed streams, limits", "files": "tables, fits, checkpoints, thread counts",
+           "names": "names in pages, paths, terminals, spreadsheets, matrices", "faults": "one system call fails",
+           "generated": "generated tables and JSON files"}
+
+
+def attacks():
+    lines = ["By the scripts of `tests/attack`, on the program as it is released"
+             + (", at their nightly size" if os.environ.get("UNSHUFFLE_ATTACK") == "nightly" else "") + ".", "",
+             "| attack | tests | passed | skipped | told |", "|---|---|---|---|---|"]
+    for script, what in ATTACKS.items():
+        done = subprocess.run([sys.executable, ROOT / f"tests/attack/{script}.py", BUILD / "unshuffle"], capture_output=True,
+                              text=True)
+        said = done.stdout + done.stderr
+        outcomes = re.findall(r"^test_\w+ .* \.\.\. (\w+)", said, re.M)
+        told = "; ".join(re.findall(r"^(?:tables tried|JSON files tried|faults injected): .+$", said, re.M))
+        if done.returncode != 0:
+            raise SystemExit(said)
+        lines.append(f"| {what} | {len(outcomes)} | {outcomes.count('ok')} | {outcomes.count('skipped')} | {told} |")
+    return lines
+
+
+def with_attacks(page, lines):
+    """The page with that part anew; it comes before the faults."""
+    part = "\n".join(["## Attacks", "", *lines, "", ""])
+    if "## Attacks\n" in page:
+        return re.sub(r"## Attacks\n.*?(?=## )", lambda _: part, page, flags=re.S)
+    return page.replace("## Faults injected\n", part + "## Faults injected\n", 1)
+
+
 def fuzzed():
     path = ROOT / "docs/results/fuzz.csv"
     lines = ["| parser | inputs | crashes | coverage points |", "|---|---|---|---|"]
@@ -75,14 +106,19 @@ def held():
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--attacks", action="store_true")
     options = parser.parse_args()
+    page = ROOT / "docs/results/reliability.md"
+    if options.attacks:
+        page.write_text(with_attacks(page.read_text(), attacks()))
+        return
     text = ["# Reliability", "", "Written by `scripts/reliability.py`.", "", "## Problems certified", "",
-            *torture(options.seeds), "", "## Faults injected", "", *faults(), "", "## Inputs fuzzed", "",
+            *torture(options.seeds), "", "## Attacks", "", *attacks(), "", "## Faults injected", "", *faults(), "", "## Inputs fuzzed", "",
             "By libFuzzer under address and undefined behaviour sanitizers (`scripts/fuzz.sh`); crashes found are fixed and "
             "counted where they happened. Every test run replays the corpus with 20,000 random changes per parser.", "",
             *fuzzed(), "", "## Longer checks", "", "By `scripts/checks.sh`; every test run also uses the address and undefined "
-            "behaviour sanitizers.", "", *checked(), "", "## Load", "", *held(), ""]
-    (ROOT / "docs/results/reliability.md").write_text("\n".join(text))
+            "behaviour sanitizers.", "", *checked(), "", "## Load held", "", *held(), ""]
+    page.write_text("\n".join(text))
 
 
 if __name__ == "__main__":

@@ -15,5 +15,9 @@ fi
 # already; with precompiled headers ccache keeps nothing unless it may overlook their times.
 export CXX=c++ CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_SLOPPINESS=pch_defines,time_macros
 export CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1
-"$environment/bin/pip" install --quiet --no-build-isolation --no-deps --config-settings=cmake.define.UNSHUFFLE_WERROR=ON .
+harden=${UNSHUFFLE_HARDEN:-OFF}  # ON compiles the library anew, as users get it
+"$environment/bin/pip" install --quiet --no-build-isolation --no-deps --config-settings=cmake.define.UNSHUFFLE_WERROR=ON \
+  --config-settings=cmake.define.UNSHUFFLE_HARDEN="$harden" .
+module=$(cd build && venv/bin/python -c 'import unshuffle._core; print(unshuffle._core.__file__)')
+python3 tests/package/hardening.py "$module" $([ "$harden" = OFF ] || echo compiled)
 "$environment/bin/python" -m pytest "$@"

@@ -9,6 +9,8 @@ namespace unshuffle::app {
 struct Command {
   CLI::App* app;             ///< Where its options live.
   std::function<int()> run;  ///< Returns the exit code.
+  /// Several processes that mpirun started may run it; else each of them would do all of it and write the same files.
+  bool by_several = false;
 };
 
 Command add_fit(CLI::App& root);

@@ -9,11 +9,14 @@
 #include <optional>
 
 #include "commands.hpp"
+#include "core/read_json.hpp"
+#include "core/threads.hpp"
 #include "course.hpp"
 #include "estimator_options.hpp"
 #include "link_options.hpp"
 #include "options.hpp"
 #include "progress.hpp"
+#include "say.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/output_file.hpp"
 #include "unshuffle/core/wording.hpp"
@@ -36,6 +39,7 @@ struct CompareCommand {
   std::string csv;
   bool json = false;
   bool verbose = false;
+  bool spreadsheet_safe = false;
 };
 
 /// Linked rows kept for testing.
@@ -99,8 +103,7 @@ void tell_of_unread_options(const EstimatorFlags& flags, const std::vector<Estim
       const auto values = option_values(one);
       return std::any_of(values.begin(), values.end(), [&](const auto& value) { return value.first == name; });
     });
-    if (!read)
-      fmt::print(stderr, "unshuffle: note: {}: ignored, as none of the compared methods reads it\n", flag_of(name));
+    if (!read) note(fmt::format("{}: none of the methods compared reads it", flag_of(name)));
   }
 }
 
@@ -166,7 +169,7 @@ nlohmann::ordered_json to_json(const Row& row, const std::vector<std::string>& n
   return out;
 }
 
-std::string to_csv(const std::vector<Row>& rows) {
+std::string to_csv(const std::vector<Row>& rows, bool spreadsheet_safe) {
   std::string out =
       "method,status,coefficient_error,test_error,objective,objective_name,transport_cost,seconds,message\n";
   const auto number = [](std::optional<double> value) {
@@ -180,7 +183,7 @@ std::string to_csv(const std::vector<Row>& rows) {
     out += fmt::format("{},{},{},{},{},{},{},{},{}\n", row.method, row.fit ? name_of(row.fit->status) : "failed",
                        number(row.coefficient_error), number(row.test_error), objective,
                        row.fit ? row.fit->objective.name : "", transport_cost, number(row.seconds),
-                       csv_field(row.fit ? row.fit->message : row.reason));
+                       csv_cell(row.fit ? row.fit->message : row.reason, spreadsheet_safe));
   }
   return out;
 }
@@ -194,10 +197,10 @@ void print_row(const Row& row) {
   const auto cell = [](const std::optional<double>& value) {
     return value ? fmt::format("{:.5g}", *value) : std::string("-");
   };
-  fmt::print("{:<15}{:>12}{:>12}{:>14}{:>14}{:>9.2f}  {}\n", row.method, cell(row.coefficient_error),
-             cell(row.test_error), row.fit ? fmt::format("{:.6g}", row.fit->objective.value) : "-",
-             row.fit ? fmt::format("{:.6g}", row.fit->plan.transport_cost) : "-", row.seconds,
-             row.fit ? row.reason : "cannot run: " + row.reason);
+  say(fmt::format("{:<15}{:>12}{:>12}{:>14}{:>14}{:>9.2f}  {}\n", row.method, cell(row.coefficient_error),
+                  cell(row.test_error), row.fit ? fmt::format("{:.6g}", row.fit->objective.value) : "-",
+                  row.fit ? fmt::format("{:.6g}", row.fit->plan.transport_cost) : "-", row.seconds,
+                  row.fit ? row.reason : "cannot run: " + row.reason));
   std::fflush(stdout);
 }
 
@@ -225,10 +228,18 @@ Bench prepare(const CompareCommand& command) {
   return bench;
 }
 
+std::vector<std::string> inputs_of(const CompareCommand& command) {
+  std::vector<std::string> inputs = app::inputs_of(command.tables);
+  for (const std::string& path : inputs_of(command.links)) inputs.push_back(path);
+  inputs.push_back(command.test);
+  inputs.push_back(command.options.start_file());
+  return inputs;
+}
+
 int run(const CompareCommand& command) {
   require_threads(command.execution.threads);
   std::vector<Estimator> estimators = named_estimators(command);
-  if (!command.csv.empty()) require_writable(command.csv);
+  require_outputs({{"--csv", command.csv}}, inputs_of(command));
   const Bench bench = prepare(command);
   if (estimators.empty()) estimators = default_estimators(command, bench.problem);
   if (!command.tables.quiet) tell_of_unread_options(command.options, estimators);
@@ -240,11 +251,11 @@ int run(const CompareCommand& command) {
     if (text) print_row(rows.back());
     if (text && command.verbose && rows.back().fit) fmt::print("{}", course_of(rows.back().fit->course));
   }
-  if (!command.csv.empty()) write_whole_file(command.csv, to_csv(rows));
+  if (!command.csv.empty()) write_whole_file(command.csv, to_csv(rows, command.spreadsheet_safe));
   if (command.json) {
     nlohmann::ordered_json out{{"methods", nlohmann::ordered_json::array()}, {"seed", command.execution.seed}};
     for (const Row& row : rows) out["methods"].push_back(to_json(row, bench.bound->parameter_names()));
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}", json_text(out, 2));
   }
   const bool any = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.fit.has_value(); });
   return any ? 0 : 1;
@@ -269,6 +280,7 @@ Command add_compare(CLI::App& root) {
   add_link_options(*app, command->links);
   add_execution_options(*app, command->execution);
   app->add_option("--csv", command->csv, "Write the table as CSV.");
+  add_spreadsheet_option(*app, command->spreadsheet_safe);
   app->add_flag("--json", command->json, "Print JSON instead of a table.");
   add_verbose_option(*app, command->verbose);
   app->footer(

@@ -1,5 +1,6 @@
 #include "ends.hpp"
 
+#include <fcntl.h>
 #include <omp.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <utility>
 
 #include "unshuffle/core/memory.hpp"
 #include "unshuffle/core/output_file.hpp"
@@ -27,8 +29,9 @@ namespace {
 
 /// Only what is safe in a signal handler.
 void on_signal(int signal) {
-  leave_with(signal == SIGINT ? "unshuffle: interrupted; nothing more was written\n"
-                              : "unshuffle: terminated; nothing more was written\n",
+  leave_with(signal == SIGINT   ? "unshuffle: interrupted; nothing more was written\n"
+             : signal == SIGHUP ? "unshuffle: the terminal is gone; nothing more was written\n"
+                                : "unshuffle: terminated; nothing more was written\n",
              128 + signal);
 }
 
@@ -43,13 +46,32 @@ void on_terminate() {
   std::abort();
 }
 
+/// A stream that is closed would lend its number to the next file that is opened, and what is printed would go there.
+/// What is printed to standard output fails all the same, and that is told; messages may go unread.
+void keep_standard_streams() {
+  for (const auto& [descriptor, mode] :
+       {std::pair(STDIN_FILENO, O_RDONLY), std::pair(STDOUT_FILENO, O_RDONLY), std::pair(STDERR_FILENO, O_WRONLY)}) {
+    if (::fcntl(descriptor, F_GETFD) >= 0) continue;
+    if (::open("/dev/null", mode) != descriptor) ::_exit(4);  // the lowest number that is free is this one
+  }
+}
+
+/// Whoever starts a program with a signal ignored (nohup) wants that to hold.
+bool is_ignored(int signal) {
+  struct sigaction before {};
+  return ::sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN;
+}
+
 }  // namespace
 
 void leave_cleanly() {
+  keep_standard_streams();
   std::set_terminate(on_terminate);
   struct sigaction action {};
   action.sa_handler = on_signal;
-  for (const int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &action, nullptr);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+    if (!is_ignored(signal)) ::sigaction(signal, &action, nullptr);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file above the limit is then a write that fails, with a message
 }
 
 void prepare_for_limited_memory(char** argv) {

@@ -79,6 +79,12 @@ bool EstimatorFlags::names_a_file(const Flag& flag) const {
   return flag.info.name == "start" && std::find(words.begin(), words.end(), flag.text) == words.end();
 }
 
+std::string EstimatorFlags::start_file() const {
+  const auto found = flags_.find("start");
+  const bool given = found != flags_.end() && found->second.option->count() > 0;
+  return given && names_a_file(found->second) ? found->second.text : "";
+}
+
 void EstimatorFlags::apply(Estimator& estimator) const {
   for (const auto& [name, flag] : flags_) {
     if (flag.option->count() == 0) continue;
@@ -99,11 +105,10 @@ void EstimatorFlags::apply_what_is_read(Estimator& estimator) const {
 }
 
 void EstimatorFlags::apply_start(Estimator& estimator, const Model& bound) const {
-  const auto found = flags_.find("start");
-  if (found == flags_.end() || found->second.option->count() == 0 || !names_a_file(found->second)) return;
+  const std::string path = start_file();
+  if (path.empty()) return;
   const auto values = option_values(estimator);
   if (std::none_of(values.begin(), values.end(), [](const auto& one) { return one.first == "start"; })) return;
-  const std::string& path = found->second.text;
   const Vector start = in_order(parameters_from_json(read_file(path), path), bound.parameter_names(), path);
   set_option(estimator, "start", std::vector<double>(start.begin(), start.end()));
 }

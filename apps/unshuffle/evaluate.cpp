@@ -6,7 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.hpp"
+#include "core/read_json.hpp"
 #include "options.hpp"
+#include "say.hpp"
 #include "unshuffle/core/output_file.hpp"
 #include "unshuffle/tables/table.hpp"
 #include "unshuffle/tracking/evaluation.hpp"
@@ -25,6 +27,7 @@ struct EvaluateCommand {
   std::string out;
   bool json = false;
   bool quiet = false;
+  bool spreadsheet_safe = false;
 };
 
 /// Every number by its name, in the order of the table.
@@ -37,13 +40,13 @@ nlohmann::ordered_json to_json(const Counts& counts) {
   return object;
 }
 
-std::string to_csv(const std::vector<SequenceCounts>& rows) {
+std::string to_csv(const std::vector<SequenceCounts>& rows, bool spreadsheet_safe) {
   std::string out = "sequence";
   const auto columns = to_json(rows.front().counts);
   for (const auto& [key, value] : columns.items()) out += "," + key;
   out += '\n';
   for (const SequenceCounts& row : rows) {
-    out += csv_field(row.name);
+    out += csv_cell(row.name, spreadsheet_safe);
     const auto values = to_json(row.counts);
     for (const auto& [key, value] : values.items()) {
       out += ',';
@@ -61,7 +64,7 @@ std::string to_csv(const std::vector<SequenceCounts>& rows) {
 std::string to_json_text(const std::vector<SequenceCounts>& rows) {
   nlohmann::ordered_json object;
   for (const SequenceCounts& row : rows) object[row.name] = to_json(row.counts);
-  return object.dump(2) + "\n";
+  return json_text(object, 2);
 }
 
 void print_table(const std::vector<SequenceCounts>& rows) {
@@ -78,7 +81,7 @@ void print_table(const std::vector<SequenceCounts>& rows) {
   fmt::print("\n");
   for (const SequenceCounts& row : rows) {
     const auto values = to_json(row.counts);
-    fmt::print("{:<{}}", row.name, widest);
+    say(fmt::format("{:<{}}", row.name, widest));
     for (const auto& [title, key] : shares) fmt::print("{:>7.1f}", 100 * values[key].get<double>());
     for (const auto& [title, key] : counts) fmt::print("{:>7}", values[key].get<long>());
     fmt::print("\n");
@@ -86,13 +89,13 @@ void print_table(const std::vector<SequenceCounts>& rows) {
 }
 
 int run(const EvaluateCommand& command) {
-  require_outputs({{"--csv", command.csv}, {"--out", command.out}});
+  require_outputs({{"--csv", command.csv}, {"--out", command.out}}, {command.truth, command.results});
   const auto [rows, notes] =
       tracking::evaluate_files(command.truth, command.results, tracking::benchmark_named(command.benchmark));
   if (!command.quiet) {
-    for (const std::string& note : notes) fmt::print(stderr, "unshuffle: note: {}\n", note);
+    for (const std::string& one : notes) note(one);
   }
-  if (!command.csv.empty()) write_whole_file(command.csv, to_csv(rows));
+  if (!command.csv.empty()) write_whole_file(command.csv, to_csv(rows, command.spreadsheet_safe));
   if (!command.out.empty()) write_whole_file(command.out, to_json_text(rows));
   if (command.json) {
     fmt::print("{}", to_json_text(rows));
@@ -119,6 +122,7 @@ Command add_evaluate(CLI::App& root) {
   app->add_option("--csv", command->csv, "Write every number as CSV, one row per sequence and one for all.");
   app->add_option("--out", command->out, "Write every number as JSON.");
   app->add_flag("--json", command->json, "Print the JSON instead of the table.");
+  add_spreadsheet_option(*app, command->spreadsheet_safe);
   app->add_flag("--quiet", command->quiet, "Print errors only.");
   app->footer(
       "HOTA, DetA, AssA, LocA, MOTA, MOTP (mean overlap), IDF1, recall and precision are percentages in the table and\n"

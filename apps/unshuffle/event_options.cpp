@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "say.hpp"
 #include "unshuffle/core/error.hpp"
 
 namespace unshuffle::app {
@@ -62,7 +63,7 @@ std::vector<Table> read_tables(const std::vector<std::string>& paths, const Even
   for (const std::string& path : paths) tables.push_back(cytometry::read_table(path, options, keep_text, notes));
   require_known_channels(options, tables);
   if (!quiet) {
-    for (const std::string& note : notes) fmt::print(stderr, "unshuffle: note: {}\n", note);
+    for (const std::string& one : notes) note(one);
   }
   return tables;
 }

@@ -4,15 +4,19 @@
 #include <cmath>
 #include <filesystem>
 #include <memory>
+#include <set>
 
 #include "commands.hpp"
+#include "core/threads.hpp"
 #include "course.hpp"
 #include "estimator_options.hpp"
 #include "link_options.hpp"
 #include "options.hpp"
 #include "pairs.hpp"
 #include "progress.hpp"
+#include "say.hpp"
 #include "together.hpp"
+#include "unshuffle/core/agreement.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/output_file.hpp"
 #include "unshuffle/fitted/fitted.hpp"
@@ -35,8 +39,9 @@ struct FitOutputs {
 };
 
 struct FitCommand {
-  explicit FitCommand(CLI::App& app) : method(app, all_estimators()), options(app, all_estimators()) {}
+  explicit FitCommand(CLI::App& own) : app(own), method(own, all_estimators()), options(own, all_estimators()) {}
 
+  CLI::App& app;
   TableOptions tables;
   MethodFlags method;
   EstimatorFlags options;
@@ -101,6 +106,14 @@ std::vector<Output> outputs_of(const FitCommand& command) {
           {"--links", outputs.links}, {"--report", outputs.report}, {"--checkpoint", command.execution.checkpoint}};
 }
 
+std::vector<std::string> inputs_of(const FitCommand& command) {
+  std::vector<std::string> inputs = app::inputs_of(command.tables);
+  for (const std::string& path : inputs_of(command.links)) inputs.push_back(path);
+  inputs.push_back(command.outputs.report_truth);
+  inputs.push_back(command.options.start_file());
+  return inputs;
+}
+
 std::string trace_csv(const Result& fit) {
   std::string out = "start,iteration,epsilon,objective,gradient_norm,marginal_error,inner_iterations\n";
   for (const TracePoint& point : fit.course.trace) {
@@ -134,8 +147,8 @@ void write_outputs(const FitCommand& command, const Fitted& fitted, const std::v
   if (!outputs.trace.empty()) write_whole_file(outputs.trace, trace_csv(result));
   if (!outputs.links.empty()) write_whole_file(outputs.links, links_csv(result));
   if (!outputs.links.empty() && result.link_probabilities.size() == 0 && !command.tables.quiet) {
-    fmt::print(stderr, "unshuffle: note: {} has no rows: {} gives no probabilities of links in the order given\n",
-               outputs.links, name_of(fitted.context().chosen));
+    note(fmt::format("{} has no rows: {} gives no probabilities of links in the order given", outputs.links,
+                     name_of(fitted.context().chosen)));
   }
   if (!outputs.report.empty()) write_whole_file(outputs.report, fitted.report(truth));
 }
@@ -147,10 +160,10 @@ void print(const FitCommand& command, const Fitted& fitted) {
     return;
   }
   if (command.tables.quiet) return;
-  if (outputs.verbose) fmt::print("{}\n", course_of(fitted.result().course));
-  fmt::print("{}", fitted.summary());
+  if (outputs.verbose) say(course_of(fitted.result().course) + "\n");
+  say(fitted.summary());
   for (const auto& path : {outputs.out, outputs.pairs, outputs.trace, outputs.links, outputs.report}) {
-    if (!path.empty()) fmt::print("Wrote {}\n", path);
+    if (!path.empty()) say(fmt::format("Wrote {}\n", path));
   }
 }
 
@@ -199,10 +212,25 @@ int finish(const FitCommand& command, Fitted& fitted, const ColumnChoice& column
   return exit_code_of(fitted.result());
 }
 
+/// The options that were given, as processes must have them in common. Files that are read may have other names on
+/// other machines; what they hold is compared when it was read.
+std::vector<Common> options_given(const CLI::App& app) {
+  const std::set<std::string> own{"--threads", "--scratch", "--quiet", "--verbose"};
+  const std::set<std::string> read{"RESPONSES", "FEATURES",       "--known", "--prior",
+                                   "--truth",   "--report-truth", "--gates"};
+  std::vector<Common> given;
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = option->get_name();
+    if (option->count() == 0 || own.count(name) > 0) continue;
+    given.push_back({name, read.count(name) > 0 ? "a file" : fmt::format("{}", fmt::join(option->results(), ","))});
+  }
+  return given;
+}
+
 int run_in_pieces(const FitCommand& command, Estimator estimator, Team& team) {
   use_threads(command.execution.threads);
   const auto model = command.model.make();
-  if (team.leads()) require_outputs(outputs_of(command));
+  if (team.leads()) require_outputs(outputs_of(command), inputs_of(command));
   large::ReadOptions reading;
   if (command.stream)
     reading.scratch = command.scratch.empty() ? std::filesystem::temp_directory_path().string() : command.scratch;
@@ -219,7 +247,7 @@ int run_in_pieces(const FitCommand& command, Estimator estimator, Team& team) {
   std::optional<Fitted> fitted = large::fit_large(tables, *model, estimator, execution, team);
   if (!fitted) return 0;
   if (!command.tables.quiet) {
-    for (const std::string& note : tables.notes) fmt::print(stderr, "unshuffle: note: {}\n", note);
+    for (const std::string& one : tables.notes) note(one);
   }
   return finish(command, *fitted, tables.columns);
 }
@@ -230,7 +258,7 @@ int run_in_memory(const FitCommand& command, Estimator estimator, Team& team) {
   if (!command.links.known.empty() && !command.links.truth.empty()) {
     throw InvalidInput("--known and --truth both give the links; use one of them");
   }
-  if (team.leads()) require_outputs(outputs_of(command));
+  if (team.leads()) require_outputs(outputs_of(command), inputs_of(command));
   const std::string& truth_path = command.outputs.report_truth;
   const auto truth = truth_path.empty() ? std::vector<KnownPair>{} : true_pairs(truth_path);
   TableOptions tables = command.tables;
@@ -259,10 +287,11 @@ int run(const FitCommand& command) {
   const std::unique_ptr<Team> team = make_team();
   const std::string obstacle = needs_memory(command, estimator);
   const bool in_memory = !command.stream && (team->size() == 1 || !obstacle.empty());
-  if (in_memory && team->size() > 1 && team->leads() && !command.tables.quiet) {
-    fmt::print(stderr, "unshuffle: note: {}: every process holds both tables; starts and plan are shared\n", obstacle);
-  }
   return together(*team, [&] {
+    require_agreement(*team, options_given(command.app));
+    if (in_memory && team->size() > 1 && team->leads() && !command.tables.quiet) {
+      note(fmt::format("{}: every process holds both tables; starts and plan are shared", obstacle));
+    }
     if (!in_memory && !obstacle.empty())
       throw InvalidInput(fmt::format("{}: not with tables in pieces (--stream)", obstacle));
     return in_memory ? run_in_memory(command, estimator, *team) : run_in_pieces(command, estimator, *team);
@@ -294,7 +323,7 @@ Command add_fit(CLI::App& root) {
       "  mpirun -n 4 unshuffle fit 'wages-*.csv' 'people-*.csv' --response wage\n\n"
       "Cytometry: one channel from the others, cells sorted by gates\n"
       "  unshuffle fit cells.fcs --response FITC-A --transform asinh:150 --gates gates.xml --group gates");
-  return {app, [command] { return run(*command); }};
+  return {app, [command] { return run(*command); }, true};
 }
 
 }  // namespace unshuffle::app

@@ -5,6 +5,8 @@
 #include <memory>
 
 #include "commands.hpp"
+#include "options.hpp"
+#include "say.hpp"
 #include "unshuffle/core/output_file.hpp"
 #include "unshuffle/cytometry/gating.hpp"
 #include "unshuffle/tables/table.hpp"
@@ -17,12 +19,14 @@ struct GateCommand {
   std::string gates;
   std::string out;
   bool quiet = false;
+  bool spreadsheet_safe = false;
 };
 
-std::string membership_csv(const cytometry::GateSet& gates, const cytometry::Membership& inside, Index events) {
+std::string membership_csv(const cytometry::GateSet& gates, const cytometry::Membership& inside, Index events,
+                           bool spreadsheet_safe) {
   std::string out;
   for (std::size_t gate = 0; gate < inside.size(); ++gate) {
-    out += (gate > 0 ? "," : "") + csv_field(gates.gates[gate].id);
+    out += (gate > 0 ? "," : "") + csv_cell(gates.gates[gate].id, spreadsheet_safe);
   }
   out += '\n';
   for (std::size_t event = 0; event < static_cast<std::size_t>(events); ++event) {
@@ -36,17 +40,18 @@ std::string membership_csv(const cytometry::GateSet& gates, const cytometry::Mem
 }
 
 int run(const GateCommand& command) {
-  if (!command.out.empty()) require_writable(command.out);
+  require_outputs({{"--out", command.out}}, {command.events, command.gates});
   const cytometry::GateSet gates = cytometry::read_gating_ml(command.gates);
   const cytometry::FcsFile file = cytometry::read_fcs(command.events);
   const cytometry::Membership inside = cytometry::membership(gates, file);
-  if (!command.out.empty()) write_whole_file(command.out, membership_csv(gates, inside, file.events.rows()));
+  if (!command.out.empty())
+    write_whole_file(command.out, membership_csv(gates, inside, file.events.rows(), command.spreadsheet_safe));
   if (command.quiet) return 0;
-  for (const std::string& note : file.notes) fmt::print(stderr, "unshuffle: note: {}\n", note);
+  for (const std::string& one : file.notes) note(one);
   for (std::size_t gate = 0; gate < inside.size(); ++gate) {
     const auto count = std::count(inside[gate].begin(), inside[gate].end(), true);
     const double share = file.events.rows() > 0 ? 100.0 * static_cast<double>(count) / double(file.events.rows()) : 0;
-    fmt::print("{:<24}{:>10} events  {:6.2f} %\n", gates.gates[gate].id, count, share);
+    say(fmt::format("{:<24}{:>10} events  {:6.2f} %\n", gates.gates[gate].id, count, share));
   }
   if (!command.out.empty()) fmt::print("Wrote {}\n", command.out);
   return 0;
@@ -60,6 +65,7 @@ Command add_gate(CLI::App& root) {
   app->add_option("EVENTS", command->events, "FCS file.")->required();
   app->add_option("GATES", command->gates, "Gating-ML 2.0 file.")->required();
   app->add_option("--out", command->out, "Write CSV: a column per gate, a row per event, 1 inside and 0 outside.");
+  add_spreadsheet_option(*app, command->spreadsheet_safe);
   app->add_flag("--quiet", command->quiet, "Print errors only.");
   app->footer("Example:\n  unshuffle gate sample.fcs gates.xml --out membership.csv");
   return {app, [command] { return run(*command); }};

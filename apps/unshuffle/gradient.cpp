@@ -7,11 +7,14 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.hpp"
+#include "core/read_json.hpp"
+#include "core/threads.hpp"
 #include "estimator_options.hpp"
 #include "options.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/fitted/fitted.hpp"
 #include "unshuffle/model/registry.hpp"
+#include "unshuffle/objective/feasible.hpp"
 
 namespace unshuffle::app {
 namespace {
@@ -110,7 +113,7 @@ void print_text(const nlohmann::ordered_json& out) {
 
 /// The model to evaluate: that of a fit.json as it was fitted, or a new one for a file written by hand.
 std::unique_ptr<Model> model_for(const GradientCommand& command, const std::string& text, const Problem& problem) {
-  const auto parsed = nlohmann::json::parse(text, nullptr, false);
+  const auto parsed = read_json(text, command.at);
   const bool is_fit = parsed.is_object() && parsed.contains("model_state") && command.model.model_given->count() == 0;
   if (!is_fit) return command.model.make()->bound_to(problem);
   const SavedFit saved = fit_from_json(text, command.at);
@@ -120,6 +123,7 @@ std::unique_ptr<Model> model_for(const GradientCommand& command, const std::stri
 
 int run(const GradientCommand& command) {
   const Estimator estimator = command.method.estimator(command.options);
+  require_threads(command.execution.threads);
   if (command.repeat < 1) throw InvalidInput(fmt::format("--repeat = {} must be at least 1", command.repeat));
   const Problem problem = completed(load(command.tables).problem);
   const std::string text = read_file(command.at);
@@ -129,10 +133,11 @@ int run(const GradientCommand& command) {
   use_threads(command.execution.threads);
   Evaluator evaluator(problem, *model,
                       plan_options(estimator, double(problem.responses()), double(problem.features())));
+  require_finite_costs(evaluator, w);
   const Timed timed = measure(evaluator, w, command.repeat);
   const auto out = to_json(timed, evaluator, w, model->parameter_names());
   if (command.json) {
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}", json_text(out, 2));
   } else {
     print_text(out);
   }

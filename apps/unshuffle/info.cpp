@@ -8,6 +8,7 @@
 
 #include "commands.hpp"
 #include "options_page.hpp"
+#include "say.hpp"
 #include "shell.hpp"
 #include "unshuffle/core/component.hpp"
 #include "unshuffle/cytometry/compensation.hpp"
@@ -46,17 +47,17 @@ int run_on_file(const InfoCommand& command) {
     fmt::print("{}\n", describe(file).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
     return 0;
   }
-  fmt::print("{}: {}, {} events, {} channels{}\n", file.source, file.version, file.events.rows(), file.channels.size(),
-             cytometry::spillover_of(file) ? ", with a spillover matrix" : "");
+  say(fmt::format("{}: {}, {} events, {} channels{}\n", file.source, file.version, file.events.rows(),
+                  file.channels.size(), cytometry::spillover_of(file) ? ", with a spillover matrix" : ""));
   for (std::size_t at = 0; at < file.channels.size(); ++at) {
     const cytometry::FcsChannel& channel = file.channels[at];
     const auto values = file.events.col(static_cast<Index>(at));
-    fmt::print("  {:<18}{:<20}{:>2} bits  ", channel.name, channel.label, channel.bits);
+    say(fmt::format("  {:<18}{:<20}{:>2} bits  ", channel.name, channel.label, channel.bits));
     fmt::print("{}", channel.decades > 0 ? fmt::format("{:g} decades", channel.decades) : std::string("linear   "));
     if (values.size() > 0) fmt::print("  {:g} .. {:g}", values.minCoeff(), values.maxCoeff());
     fmt::print("\n");
   }
-  for (const std::string& note : file.notes) fmt::print(stderr, "unshuffle: note: {}\n", note);
+  for (const std::string& one : file.notes) note(one);
   return 0;
 }
 
@@ -128,10 +129,12 @@ Command add_info(CLI::App& root) {
       ->check(CLI::IsMember({"man", "bash", "zsh", "options", "auto"}));
   app->footer(
       "Examples:\n  unshuffle info --json\n  unshuffle info cells.fcs\n  source <(unshuffle info --describe bash)");
-  return {app, [command, &root] {
+  return {app,
+          [command, &root] {
             if (!command->describe.empty()) return describe_commands(root, command->describe);
             return command->file.empty() ? run(command->json) : run_on_file(*command);
-          }};
+          },
+          true};
 }
 
 }  // namespace unshuffle::app

@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
+#include "core/read_json.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/tables/table.hpp"
 #include "unshuffle/tables/tables_to_problem.hpp"
@@ -43,8 +42,10 @@ std::vector<PairWeight> pair_weights(const LinkOptions& options) {
   return pair_weights_of(read_csv(options.prior));
 }
 
+std::vector<std::string> inputs_of(const LinkOptions& options) { return {options.known, options.prior, options.truth}; }
+
 std::vector<KnownPair> true_pairs(const std::string& path) {
-  const auto parsed = nlohmann::json::parse(read_file(path), nullptr, false);
+  const auto parsed = read_json(read_file(path), path);
   const auto found = parsed.is_object() ? parsed.find("permutation") : parsed.end();
   if (!parsed.is_object() || found == parsed.end() || !found->is_array()) {
     throw BadData(fmt::format("{}: a truth.json with the key \"permutation\" was expected", path));

@@ -27,6 +27,9 @@ void add_link_options(CLI::App& app, LinkOptions& options);
 /// Weights of --prior; none when not given.
 [[nodiscard]] std::vector<PairWeight> pair_weights(const LinkOptions& options);
 
+/// The files that the options name.
+[[nodiscard]] std::vector<std::string> inputs_of(const LinkOptions& options);
+
 /// All pairs of a truth.json, from its permutation.
 [[nodiscard]] std::vector<KnownPair> true_pairs(const std::string& path);
 

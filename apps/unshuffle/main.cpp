@@ -1,7 +1,6 @@
 // unshuffle: regression when the row links between two tables are lost.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -9,9 +8,12 @@
 #include <new>
 
 #include "commands.hpp"
+#include "core/threads.hpp"
 #include "ends.hpp"
+#include "say.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/memory.hpp"
+#include "unshuffle/core/team.hpp"
 #include "unshuffle/core/wording.hpp"
 #include "unshuffle/version.hpp"
 
@@ -19,9 +21,8 @@ namespace {
 
 using namespace unshuffle::app;
 
-int complain(std::string message, int exit_code) {
-  std::replace(message.begin(), message.end(), '\n', ' ');
-  fmt::print(stderr, "unshuffle: error: {}\n", message);
+int complain(const std::string& message, int exit_code) {
+  unshuffle::app::complain(message);
   return exit_code;
 }
 
@@ -31,6 +32,14 @@ int flushed(int exit_code) {
   return complain(fmt::format("standard output: cannot be written: {}", std::strerror(errno)), 4);
 }
 
+void require_one_process(const Command& command) {
+  const int started = unshuffle::processes_started();
+  if (started <= 1 || command.by_several) return;
+  throw unshuffle::InvalidInput(fmt::format(
+      "{} is done by one process, and mpirun or srun started {}: start it without them; fit is what they can share",
+      command.app->get_name(), started));
+}
+
 int run(int argc, char** argv) {
   CLI::App root{"Regression when the row links between two tables are lost.", "unshuffle"};
   root.require_subcommand(1);
@@ -38,7 +47,7 @@ int run(int argc, char** argv) {
   root.footer(
       "Exit codes: 0 success; 1 finished but not converged or not identifiable (the result is still written); 2 bad "
       "usage;\n"
-      "3 bad data; 4 out of memory or files failed; 130, 143 ended by SIGINT or SIGTERM.\n\n"
+      "3 bad data; 4 out of memory or files failed; 129, 130, 143 ended by SIGHUP, SIGINT or SIGTERM.\n\n"
       "A first run:\n"
       "  unshuffle simulate sensing --out sample\n"
       "  unshuffle fit sample/responses.csv sample/features.csv --response y --hint rows --out fit.json\n"
@@ -53,8 +62,11 @@ int run(int argc, char** argv) {
     if (error.get_exit_code() == 0) return flushed(root.exit(error));
     return complain(fmt::format("{} (see unshuffle --help)", error.what()), 2);
   }
+  unshuffle::require_threads(0);  // what OMP_NUM_THREADS asks for
   for (const Command& command : commands) {
-    if (command.app->parsed()) return flushed(command.run());
+    if (!command.app->parsed()) continue;
+    require_one_process(command);
+    return flushed(command.run());
   }
   return 2;
 }

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "commands.hpp"
+#include "core/threads.hpp"
 #include "options.hpp"
 #include "pairs.hpp"
 #include "unshuffle/core/error.hpp"
@@ -20,6 +21,7 @@ struct MatchCommand {
   std::string out = "pairs.csv";
   std::string join;
   bool all = false;
+  bool spreadsheet_safe = false;
   EventFlags events;
   int threads = 0;
   bool quiet = false;
@@ -27,7 +29,7 @@ struct MatchCommand {
 
 int run(const MatchCommand& command) {
   require_threads(command.threads);
-  require_writable(command.out);
+  require_outputs({{"--out", command.out}}, {command.fit, command.responses, command.features, command.events.gates});
   const Fitted fitted = Fitted::load(command.fit);
   const FitContext& context = fitted.context();
   const bool one_table = command.features.empty();
@@ -51,7 +53,7 @@ int run(const MatchCommand& command) {
     content = pairs_csv(matching);
   } else {
     const Join join = command.join == "inner" ? Join::inner : command.join == "left" ? Join::left : Join::right;
-    content = joined_csv(matching, responses, features, join);
+    content = joined_csv(matching, responses, features, join, command.spreadsheet_safe);
   }
   write_whole_file(command.out, content);
   if (!command.quiet) {
@@ -78,7 +80,8 @@ Command add_match(CLI::App& root) {
                   "Write the joined table instead: inner (pairs), left (every response) or right (every feature).")
       ->check(CLI::IsMember({"inner", "left", "right"}));
   app->add_flag("--all", command->all,
-                "Robust fits: also link the rows that the fit leaves unmatched, as far as the smaller table allows.");
+                "Robust fits: also link the rows that the fit leaves out, as far as the smaller table goes.");
+  add_spreadsheet_option(*app, command->spreadsheet_safe);
   add_scale_options(*app, command->events);
   add_gate_options(*app, command->events);
   app->add_option("--threads", command->threads, "0: all.")->capture_default_str();

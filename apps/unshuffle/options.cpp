@@ -7,10 +7,15 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <set>
 
+#include "core/text.hpp"
+#include "core/threads.hpp"
+#include "say.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/output_file.hpp"
+#include "unshuffle/large/tables.hpp"
 #include "unshuffle/model/registry.hpp"
 
 namespace unshuffle::app {
@@ -66,6 +71,25 @@ void require_common_values(const std::vector<SoftKey>& keys, const std::vector<s
     throw BadData(
         fmt::format("--soft-group {}: no value occurs in both tables, so it distinguishes no pairs", options[at]));
   }
+}
+
+/// The text files of folders, such as det/det.txt and seqinfo.ini of a video, beside the inputs that are files.
+std::vector<std::string> files_of(const std::vector<std::string>& inputs) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> files;
+  std::error_code failure;
+  for (const std::string& input : inputs) {
+    if (!fs::is_directory(input, failure)) {
+      files.push_back(input);
+      continue;
+    }
+    for (fs::recursive_directory_iterator entry(input, failure), end; !failure && entry != end;
+         entry.increment(failure)) {
+      const fs::path extension = entry->path().extension();
+      if (extension == ".txt" || extension == ".ini") files.push_back(entry->path().string());
+    }
+  }
+  return files;
 }
 
 }  // namespace
@@ -129,7 +153,20 @@ void require_meaning(const CLI::Option& option, bool has_meaning, std::string_vi
   throw InvalidInput(fmt::format("{} applies only with {}", option.get_name(), with));
 }
 
-void require_outputs(const std::vector<Output>& outputs) {
+void add_spreadsheet_option(CLI::App& command, bool& safe) {
+  command.add_flag(
+      "--spreadsheet-safe", safe,
+      "CSV: names and cells that begin with =, +, - or @ and are not numbers get an apostrophe in front, so "
+      "that a spreadsheet shows them and runs none as a formula.");
+}
+
+std::string csv_cell(const std::string& text, bool spreadsheet_safe) {
+  const bool formula = !text.empty() && std::string_view("=+-@\t\r").find(text.front()) != std::string_view::npos;
+  return csv_field(spreadsheet_safe && formula && !parse_number(text) ? "'" + text : text);
+}
+
+void require_outputs(const std::vector<Output>& outputs, const std::vector<std::string>& inputs) {
+  const std::vector<std::string> read = files_of(inputs);
   for (auto output = outputs.begin(); output != outputs.end(); ++output) {
     if (output->path.empty()) continue;
     const auto same = std::find_if(outputs.begin(), output, [&](const Output& earlier) {
@@ -139,8 +176,25 @@ void require_outputs(const std::vector<Output>& outputs) {
       throw InvalidInput(
           fmt::format("{} and {} both name {}; give each its own file", same->option, output->option, output->path));
     }
+    const auto input =
+        std::find_if(read.begin(), read.end(), [&](const std::string& path) { return same_file(path, output->path); });
+    if (input != read.end()) {
+      throw InvalidInput(fmt::format("{} {} would overwrite {}, which is read; name another file", output->option,
+                                     output->path, *input));
+    }
     require_writable(output->path);
   }
+}
+
+std::vector<std::string> inputs_of(const TableOptions& options) {
+  std::vector<std::string> inputs{options.events.gates};
+  for (const std::string& table : {options.responses, options.features}) {
+    inputs.push_back(table);
+    if (table.find_first_of("*?") == std::string::npos) continue;
+    const std::vector<std::string> matches = large::files_named(table);
+    inputs.insert(inputs.end(), matches.begin(), matches.end());
+  }
+  return inputs;
 }
 
 void add_model_options(CLI::App& command, ModelOptions& options) {
@@ -176,13 +230,9 @@ TablesAsProblem load(const TableOptions& options) {
       tables.size() == 1 ? table_to_problem(tables[0], columns) : tables_to_problem(tables[0], tables[1], columns);
   require_common_values(loaded.problem.soft_keys, options.soft_groups);
   if (!options.quiet) {
-    for (const std::string& note : loaded.notes) fmt::print(stderr, "unshuffle: note: {}\n", note);
+    for (const std::string& one : loaded.notes) note(one);
   }
   return loaded;
-}
-
-void require_threads(int threads) {
-  if (threads < 0) throw InvalidInput(fmt::format("--threads = {} must be at least 0", threads));
 }
 
 void use_threads(int threads) {

@@ -42,22 +42,29 @@ void add_model_options(CLI::App& command, ModelOptions& options);
 /// Throws InvalidInput when the option was given but does not apply.
 void require_meaning(const CLI::Option& option, bool has_meaning, std::string_view with);
 
+/// --spreadsheet-safe, for commands whose CSV holds names and cells of others.
+void add_spreadsheet_option(CLI::App& command, bool& safe);
+
+/// One CSV field; where it has to be safe, what a spreadsheet would run as a formula begins with an apostrophe.
+[[nodiscard]] std::string csv_cell(const std::string& text, bool spreadsheet_safe);
+
 struct Output {
   std::string option;
   std::string path;  ///< Empty: not requested.
 };
 
-/// Fails before a long run instead of after it: two options that name the same file, a file that cannot be written.
-void require_outputs(const std::vector<Output>& outputs);
+/// Throws before a long run begins what it would end with: two options that name one file, one that names a file which
+/// is read, a file that cannot be written. Of inputs that are folders, it is their tables and descriptions that count.
+void require_outputs(const std::vector<Output>& outputs, const std::vector<std::string>& inputs);
+
+/// The files that the options name; a pattern stands for all that match.
+[[nodiscard]] std::vector<std::string> inputs_of(const TableOptions& options);
 
 /// The roles of columns, as far as the options define them.
 [[nodiscard]] ColumnChoice column_choice(const TableOptions& options);
 
 /// Reads the files; reports on stderr what was excluded, unless quiet.
 [[nodiscard]] TablesAsProblem load(const TableOptions& options);
-
-/// Throws InvalidInput for a negative number.
-void require_threads(int threads);
 
 /// Limits the threads of everything that follows; 0: all.
 void use_threads(int threads);

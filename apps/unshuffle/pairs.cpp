@@ -5,14 +5,16 @@
 #include <optional>
 #include <vector>
 
+#include "options.hpp"
+
 namespace unshuffle::app {
 namespace {
 
 using Row = std::optional<Index>;
 
-void append_cells(std::string& out, const Table& table, Row row) {
+void append_cells(std::string& out, const Table& table, Row row, bool spreadsheet_safe) {
   for (const Column& column : table.columns) {
-    if (row) out += csv_field(column.text[static_cast<std::size_t>(*row)]);
+    if (row) out += csv_cell(column.text[static_cast<std::size_t>(*row)], spreadsheet_safe);
     out += ',';
   }
 }
@@ -57,17 +59,18 @@ std::string pairs_csv(const Matching& matching) {
   return out;
 }
 
-std::string joined_csv(const Matching& matching, const Table& responses, const Table& features, Join join) {
+std::string joined_csv(const Matching& matching, const Table& responses, const Table& features, Join join,
+                       bool spreadsheet_safe) {
   std::string out;
-  for (const Column& column : responses.columns) out += csv_field(column.name) + ',';
+  for (const Column& column : responses.columns) out += csv_cell(column.name, spreadsheet_safe) + ',';
   for (const Column& column : features.columns) {
     const bool clash = responses.find(column.name) != nullptr;
-    out += csv_field(clash ? column.name + "_feature" : column.name) + ',';
+    out += csv_cell(clash ? column.name + "_feature" : column.name, spreadsheet_safe) + ',';
   }
   out += "probability\n";
   for (const Line& line : lines_of(matching, join, responses.rows, features.rows)) {
-    append_cells(out, responses, line.response);
-    append_cells(out, features, line.feature);
+    append_cells(out, responses, line.response, spreadsheet_safe);
+    append_cells(out, features, line.feature, spreadsheet_safe);
     if (line.probability) append_number(out, *line.probability);
     out += '\n';
   }

@@ -16,7 +16,7 @@ enum class Join { inner, left, right };
 /// Columns of both tables side by side and the probability of the link. Left keeps every response row, right every
 /// feature row; what is missing is empty. A name both tables use gets the suffix _feature on the right. Tables must
 /// have been read with KeepText::always.
-[[nodiscard]] std::string joined_csv(const Matching& matching, const Table& responses, const Table& features,
-                                     Join join);
+[[nodiscard]] std::string joined_csv(const Matching& matching, const Table& responses, const Table& features, Join join,
+                                     bool spreadsheet_safe);
 
 }  // namespace unshuffle::app

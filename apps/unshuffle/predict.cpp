@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "commands.hpp"
-#include "event_options.hpp"
+#include "options.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/output_file.hpp"
 #include "unshuffle/fitted/fitted.hpp"
@@ -18,6 +18,7 @@ struct PredictCommand {
   std::string table;
   std::string out;
   bool intervals = false;
+  bool spreadsheet_safe = false;
   EventFlags events;
 };
 
@@ -47,10 +48,10 @@ NamedColumns with_intervals(const Fitted& fitted, const MatrixRef& x, const Matr
   return made;
 }
 
-std::string as_csv(const NamedColumns& columns) {
+std::string as_csv(const NamedColumns& columns, bool spreadsheet_safe) {
   const auto& [names, predictions] = columns;
   std::string out;
-  for (std::size_t at = 0; at < names.size(); ++at) out += (at > 0 ? "," : "") + csv_field(names[at]);
+  for (std::size_t at = 0; at < names.size(); ++at) out += (at > 0 ? "," : "") + csv_cell(names[at], spreadsheet_safe);
   out += '\n';
   for (Index row = 0; row < predictions.rows(); ++row) {
     for (Index column = 0; column < predictions.cols(); ++column) {
@@ -63,13 +64,14 @@ std::string as_csv(const NamedColumns& columns) {
 }
 
 int run(const PredictCommand& command) {
-  if (!command.out.empty()) require_writable(command.out);
+  require_outputs({{"--out", command.out}}, {command.fit, command.table});
   const Fitted fitted = Fitted::load(command.fit);
   const ColumnChoice& columns = fitted.context().columns;
   const Table table = read_tables({command.table}, command.events, KeepText::where_needed, false).front();
   const Matrix x = table.matrix(*columns.x), z = table.matrix(*columns.z);
   const std::string content = as_csv(command.intervals ? with_intervals(fitted, x, z, command.fit)
-                                                       : NamedColumns{columns.response, fitted.predict(x, z)});
+                                                       : NamedColumns{columns.response, fitted.predict(x, z)},
+                                     command.spreadsheet_safe);
   if (command.out.empty()) {
     fmt::print("{}", content);
   } else {
@@ -92,6 +94,7 @@ Command add_predict(CLI::App& root) {
       "--intervals", command->intervals,
       "Also write NAME_std_err, the standard error of the prediction, and NAME_low and NAME_high, between which "
       "95 % of new responses are.");
+  add_spreadsheet_option(*app, command->spreadsheet_safe);
   add_scale_options(*app, command->events);
   app->footer(
       "Examples:\n  unshuffle predict fit.json new.csv --out predictions.csv\n"

@@ -14,6 +14,7 @@
 #include "progress.hpp"
 #include "reproduce/figures_script.hpp"
 #include "reproduce/pages.hpp"
+#include "say.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/output_file.hpp"
 #include "unshuffle/tables/table.hpp"
@@ -54,6 +55,15 @@ void write_measurements(const std::string& path, const Measurements& measurement
   write_whole_file(path, to_csv(measurements));
 }
 
+/// Of measurements from a file, which may be anyone's.
+Findings judged(const Experiment& experiment, const Measurements& measured, const std::string& path) {
+  try {
+    return experiment.judge(measured);
+  } catch (const BadData& error) {
+    throw BadData(fmt::format("{}: {}", path, error.what()));
+  }
+}
+
 Result reproduce(const ReproduceCommand& command, const Experiment& experiment) {
   const auto begin = std::chrono::steady_clock::now();
   Settings settings = command.settings;
@@ -62,14 +72,14 @@ Result reproduce(const ReproduceCommand& command, const Experiment& experiment) 
   const std::string read = command.from.empty() ? written : (std::filesystem::path(command.from) / file).string();
   const bool measured_before = command.resume && std::filesystem::exists(written);
   if (command.from.empty() && !measured_before) write_measurements(written, experiment.measure(settings));
-  const Measurements measured = measurements_from_csv(read);
+  const Measurements measured = measurements_from_csv(read_file(read), read);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
   if (!command.from.empty()) write_measurements(written, measured);
-  const Findings findings = experiment.judge(measured);
+  const Findings findings = judged(experiment, measured, read);
   if (!command.quiet) {
-    fmt::print("{}: {}\n", experiment.name, experiment.content);
+    say(fmt::format("{}: {}\n", experiment.name, experiment.content));
     for (const Claim& claim : findings.claims) {
-      fmt::print("  {} {} {}\n", claim.holds ? "[holds]        " : "[does not hold]", claim.paper, claim.found);
+      say(fmt::format("  {} {} {}\n", claim.holds ? "[holds]        " : "[does not hold]", claim.paper, claim.found));
     }
   }
   if (command.verbose) fmt::print("  {} measurements in {}, {:.1f} s\n", measured.size(), written, taken.count());
@@ -120,6 +130,12 @@ int run(const ReproduceCommand& command) {
   const bool no_videos = command.from.empty() && command.settings.mot_folder.empty();
   if (command.name == "mot" && no_videos) {
     throw InvalidInput("reproduce mot needs --mot-data FOLDER, which holds MOTChallenge sequences with det and gt");
+  }
+  std::error_code other_folder;
+  if (std::filesystem::equivalent(command.from, command.out, other_folder)) {
+    throw InvalidInput(fmt::format(
+        "--from and --out both name {}, whose measurements would be overwritten; name another folder to write to",
+        command.out));
   }
   make_folder(command.out);
   if (command.from.empty()) keep_settings(command);

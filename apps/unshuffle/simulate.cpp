@@ -9,6 +9,7 @@
 #include "commands.hpp"
 #include "event_options.hpp"
 #include "options.hpp"
+#include "say.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/cytometry/simulate.hpp"
 #include "unshuffle/objective/feasible.hpp"
@@ -76,7 +77,7 @@ void write_cytometry(const SimulateCommand& command) {
   const cytometry::ShuffledEvents events = make_events(command);
   write_events(events, command.out, command.fcs);
   if (command.quiet) return;
-  for (const std::string& note : events.notes) fmt::print(stderr, "unshuffle: note: {}\n", note);
+  for (const std::string& one : events.notes) note(one);
 }
 
 /// A training and a test table, each once as numbers and once as text, measured at 28 to 34 bytes a number. Of several

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <new>
 
+#include "say.hpp"
+#include "unshuffle/core/agreement.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/team.hpp"
 #include "unshuffle/core/wording.hpp"
@@ -13,16 +15,19 @@
 namespace unshuffle::app {
 
 /// work(); when it fails in one of several processes, the reason is printed there and all are ended: the others would
-/// wait for its answers forever.
+/// wait for its answers forever. What all of them find wrong alike is left to the first to say.
 template <class Work>
 int together(Team& team, const Work& work) {
   const auto end_all = [&](const char* message, int exit_code) {
-    fmt::print(stderr, "unshuffle: error: process {} of {}: {}\n", team.rank() + 1, team.size(), message);
+    complain(fmt::format("process {} of {}: {}", team.rank() + 1, team.size(), message));
     std::fflush(stderr);
     team.abort(exit_code);
   };
   try {
     return work();
+  } catch (const Disagreement& error) {
+    if (!team.leads()) return error.exit_code();
+    throw;
   } catch (const Error& error) {
     if (team.size() > 1) end_all(in_terms_of(Dialect::command_line, error.what()).c_str(), error.exit_code());
     throw;

@@ -8,9 +8,12 @@
 #include <memory>
 
 #include "commands.hpp"
+#include "core/text.hpp"
+#include "core/threads.hpp"
 #include "course.hpp"
 #include "options.hpp"
 #include "progress.hpp"
+#include "say.hpp"
 #include "tracker_options.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/output_file.hpp"
@@ -81,6 +84,14 @@ std::string drawing_of(const TrackCommand& command, const std::string& name) {
   return (given.parent_path() / (given.stem().string() + "-" + name + given.extension().string())).string();
 }
 
+void refuse_drawing_over_pictures(const TrackCommand& command, const tracking::SequenceInfo& info) {
+  std::error_code other_folder;
+  const std::string drawing = drawing_of(command, file_name_for(info.name));
+  if (!std::filesystem::equivalent(drawing, info.pictures, other_folder)) return;
+  throw InvalidInput(
+      fmt::format("--draw {} would overwrite the pictures of {}; name another folder", drawing, info.name));
+}
+
 /// A line per identity.
 std::string tracks_of(const Frames& frames) {
   struct Track {
@@ -120,7 +131,7 @@ Method method_of(const TrackCommand& command) {
 }
 
 int run(const TrackCommand& command) {
-  if (command.threads < 0) throw InvalidInput(fmt::format("--threads = {} must be at least 0", command.threads));
+  require_threads(command.threads);
   const bool sort = command.kind == "sort";
   if (sort && (command.model_given->count() > 0 || command.adapt)) {
     throw InvalidInput("--tracker sort has a motion model of its own; --model and --adapt cannot be used with it");
@@ -136,17 +147,25 @@ int run(const TrackCommand& command) {
   const auto videos = load_videos(command.tracker.sequences, command.quiet);
   if (!command.draw.empty()) {
     (void)pixels::picture_files();  // Fails now when it would fail after tracking.
-    for (const tracking::Detections& video : videos) tracking::require_pictures(video.info);
+    for (const tracking::Detections& video : videos) {
+      tracking::require_pictures(video.info);
+      refuse_drawing_over_pictures(command, video.info);
+    }
   }
   make_folder(command.out);
+  const auto result_of = [&](const tracking::Detections& video) {
+    return (std::filesystem::path(command.out) / (file_name_for(video.info.name) + ".txt")).string();
+  };
+  std::vector<std::string> inputs = command.tracker.sequences;
+  inputs.push_back(command.model);
+  for (const tracking::Detections& video : videos) require_outputs({{"--out", result_of(video)}}, inputs);
   for (const tracking::Detections& video : videos) {
-    const std::string path = (std::filesystem::path(command.out) / (video.info.name + ".txt")).string();
-    require_writable(path);
+    const std::string path = result_of(video);
     const auto begin = std::chrono::steady_clock::now();
     const Frames frames = method(video);
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
     write_whole_file(path, tracking::to_mot(frames));
-    const std::string drawing = command.draw.empty() ? "" : drawing_of(command, video.info.name);
+    const std::string drawing = command.draw.empty() ? "" : drawing_of(command, file_name_for(video.info.name));
     if (!drawing.empty()) pixels::draw_tracks(video.info, frames, drawing);
     if (command.quiet) continue;
     std::size_t boxes = 0;
@@ -155,9 +174,9 @@ int run(const TrackCommand& command) {
       boxes += frame.size();
       for (const auto& box : frame) last_id = std::max(last_id, box.id);
     }
-    fmt::print("{}: {} frames, {} boxes, ids up to {}, {:.0f} frames/s\nWrote {}\n", video.info.name, frames.size(),
-               boxes, last_id, double(frames.size()) / std::max(taken.count(), 1e-9), path);
-    if (!drawing.empty()) fmt::print("Drew {}\n", drawing);
+    say(fmt::format("{}: {} frames, {} boxes, ids up to {}, {:.0f} frames/s\nWrote {}\n", video.info.name,
+                    frames.size(), boxes, last_id, double(frames.size()) / std::max(taken.count(), 1e-9), path));
+    if (!drawing.empty()) say(fmt::format("Drew {}\n", drawing));
     if (command.verbose) fmt::print("{}", tracks_of(frames));
   }
   return 0;

@@ -4,6 +4,8 @@
 
 #include <map>
 
+#include "core/text.hpp"
+#include "say.hpp"
 #include "unshuffle/core/error.hpp"
 
 namespace unshuffle::app {
@@ -87,12 +89,12 @@ std::vector<tracking::Detections> load_videos(const std::vector<std::string>& fo
   for (const std::string& folder : folders) {
     videos.push_back(tracking::read_detections(folder));
     const tracking::Detections& video = videos.back();
-    const auto [first, fresh] = folder_of.emplace(video.info.name, folder);
+    const auto [first, fresh] = folder_of.emplace(file_name_for(video.info.name), folder);
     if (!fresh) {
       throw InvalidInput(fmt::format("{} and {} are both named {}", first->second, folder, video.info.name));
     }
     if (quiet) continue;
-    for (const std::string& note : video.notes) fmt::print(stderr, "unshuffle: note: {}\n", note);
+    for (const std::string& one : video.notes) note(one);
   }
   return videos;
 }

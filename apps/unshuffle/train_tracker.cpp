@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "commands.hpp"
+#include "core/threads.hpp"
 #include "course.hpp"
 #include "options.hpp"
 #include "progress.hpp"
@@ -59,7 +60,7 @@ const std::vector<std::string> options_of_boxes{"--hidden", "--no-camera", "--ro
 const std::vector<std::string> options_of_pixels{"--width", "--frozen", "--hold-out", "--hold-back"};
 
 int run(TrainTrackerCommand command, const CLI::App& app) {
-  if (command.threads < 0) throw InvalidInput(fmt::format("--threads = {} must be at least 0", command.threads));
+  require_threads(command.threads);
   if (command.resume && command.checkpoint.empty())
     throw InvalidInput("--resume needs --checkpoint FILE to resume from");
   const bool siamese = command.model == "siamese";
@@ -68,7 +69,9 @@ int run(TrainTrackerCommand command, const CLI::App& app) {
       throw InvalidInput(fmt::format("{} cannot be used with --model {}", option, command.model));
     }
   }
-  require_outputs({{"--out", command.out}, {"--checkpoint", command.checkpoint}, {"--trace", command.trace}});
+  std::vector<std::string> inputs = command.tracker.sequences;
+  inputs.push_back(command.start);
+  require_outputs({{"--out", command.out}, {"--checkpoint", command.checkpoint}, {"--trace", command.trace}}, inputs);
   use_threads(command.threads);
   if (!siamese) return train_motion_model(command);
   if (app.count("--start") > 0 && app.count("--width") > 0) {

@@ -8,7 +8,9 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "core/checksum.hpp"
 #include "core/message.hpp"
+#include "core/read_json.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/files.hpp"
 #include "unshuffle/core/output_file.hpp"
@@ -75,7 +77,8 @@ Vector from_hex(const std::string& text) {
 
 std::map<std::string, std::string> finished_work_in(const std::string& bytes, const std::string& path,
                                                     const std::string& fit) {
-  const nlohmann::json file = nlohmann::json::parse(bytes, nullptr, false);
+  if (!checksum_holds(bytes)) refuse_damaged(path);
+  const nlohmann::json file = read_json(bytes, path);
   const auto is = [&](const char* key, const std::string& value) { return file.contains(key) && file[key] == value; };
   if (!file.is_object() || !is("format", "unshuffle checkpoint") || !file.contains("done") || !file["done"].is_object())
     refuse_damaged(path);
@@ -108,7 +111,7 @@ std::optional<std::string> Checkpoint::find(const WorkKey& work) const {
 
 std::string Checkpoint::content() const {
   const nlohmann::json file{{"format", "unshuffle checkpoint"}, {"version", version}, {"fit", fit_}, {"done", done_}};
-  return file.dump() + "\n";
+  return with_checksum(json_text(file));
 }
 
 void Checkpoint::keep(const WorkKey& work, std::string result) {

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <string_view>
+#include <vector>
 
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/version.hpp"
@@ -24,8 +25,14 @@ std::string find_module(const Component& component) {
   namespace fs = std::filesystem;
   std::error_code failure;
   const fs::path program = fs::read_symlink("/proc/self/exe", failure).parent_path();
+  std::vector<fs::path> folders;
+  if (!program.empty()) {  // without /proc they would be looked for below the current folder, which may be anyone's
+    if (fs::exists(program / "CMakeCache.txt", failure)) folders.push_back(program);
+    folders.push_back(program / UNSHUFFLE_MODULES_FROM_PROGRAM);
+  }
+  folders.emplace_back(UNSHUFFLE_MODULES);
   // The build folder, a prefix that may have moved, the prefix that was configured.
-  for (const fs::path& folder : {program, program / UNSHUFFLE_MODULES_FROM_PROGRAM, fs::path(UNSHUFFLE_MODULES)}) {
+  for (const fs::path& folder : folders) {
     if (fs::exists(folder / component.module, failure)) return (folder / component.module).lexically_normal().string();
   }
   return "";

@@ -2,15 +2,19 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <charconv>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -95,9 +99,23 @@ mode_t default_mode() {
   return static_cast<mode_t>(0666) & ~mask;
 }
 
-/// Devices and pipes have no sibling to write to. /dev/stdout counts as one even when it leads to a regular file.
+/// The number of what is open already under a name such as /dev/stdout or /proc/self/fd/3; -1: the path is no such
+/// name.
+int descriptor_named(std::string_view path) {
+  if (path == "/dev/stdout") return STDOUT_FILENO;
+  if (path == "/dev/stderr") return STDERR_FILENO;
+  for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
+    if (!path.starts_with(folder)) continue;
+    int number = -1;
+    const auto [end, failure] = std::from_chars(path.data() + folder.size(), path.data() + path.size(), number);
+    return failure == std::errc{} && end == path.data() + path.size() ? number : -1;
+  }
+  return -1;
+}
+
+/// Devices and pipes have no "beside" to write to.
 bool is_device(const std::string& path, const struct stat& existing) {
-  return !S_ISREG(existing.st_mode) || path.starts_with("/dev/");
+  return !S_ISREG(existing.st_mode) || descriptor_named(path) >= 0;
 }
 
 /// The path with symbolic links resolved, so that renaming replaces the file and not the link.
@@ -108,12 +126,55 @@ std::string resolved(const std::string& path) {
   return failure ? path : target.string();
 }
 
+std::string folder_of(const std::string& target) {
+  const auto folder = std::filesystem::path(target).parent_path();
+  return folder.empty() ? "." : folder.string();
+}
+
+constexpr std::string_view temporary_prefix = ".unshuffle-";
+
+/// Beside the target, named after the process. It stays locked until it is closed, so that others can tell it from one
+/// that was left behind.
 Descriptor open_temporary(const std::string& target, const std::string& path) {
   if (path.empty()) throw SystemFailure("the name of an output file is empty");
-  std::string name = target + ".XXXXXX";
-  const int descriptor = ::mkstemp(name.data());
+  std::string name = fmt::format("{}/{}{}-XXXXXX", folder_of(target), temporary_prefix, ::getpid());
+  const int descriptor = ::mkostemp(name.data(), O_CLOEXEC);
   if (descriptor < 0) fail(path, errno);
+  ::flock(descriptor, LOCK_EX | LOCK_NB);
   return {descriptor, name};
+}
+
+/// The process a temporary file is named after; none: the file is not one of ours.
+std::optional<pid_t> writer_of(std::string_view name) {
+  constexpr std::size_t drawn = 6;
+  if (!name.starts_with(temporary_prefix)) return std::nullopt;
+  name.remove_prefix(temporary_prefix.size());
+  pid_t writer = 0;
+  const auto [end, failure] = std::from_chars(name.data(), name.data() + name.size(), writer);
+  const std::string_view rest(end, name.data() + name.size());
+  if (failure != std::errc{} || writer <= 0 || rest.size() != 1 + drawn || rest.front() != '-') return std::nullopt;
+  return writer;
+}
+
+/// Whoever writes the file holds a lock on it. Process numbers alone would not do: they are used again, and mean
+/// nothing to other machines and containers that share the folder.
+bool is_abandoned(const std::string& path, pid_t writer) {
+  if (::kill(writer, 0) == 0 || errno != ESRCH) return false;
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (descriptor < 0) return false;
+  const bool unlocked = ::flock(descriptor, LOCK_EX | LOCK_NB) == 0;
+  ::close(descriptor);
+  return unlocked;
+}
+
+/// Removes what killed runs could not.
+void remove_leftovers(const std::string& folder) {
+  std::error_code failure;
+  for (std::filesystem::directory_iterator entry(folder, failure), end; !failure && entry != end;
+       entry.increment(failure)) {
+    const std::optional<pid_t> writer = writer_of(entry->path().filename().string());
+    if (writer && is_abandoned(entry->path().string(), *writer)) ::unlink(entry->path().c_str());
+  }
 }
 
 }  // namespace
@@ -123,7 +184,9 @@ void write_whole_file(const std::string& path, std::string_view content) {
   const bool exists = ::stat(path.c_str(), &existing) == 0;
   if (exists && S_ISDIR(existing.st_mode)) fail(path, EISDIR);
   if (exists && is_device(path, existing)) {
-    const int opened = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    // What is open already may be a regular file: it goes on where it is, and is not written over from its beginning.
+    const int number = descriptor_named(path);
+    const int opened = number >= 0 ? ::fcntl(number, F_DUPFD_CLOEXEC, 0) : ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
     if (opened < 0) fail(path, errno);
     Descriptor device(opened, {});
     device.write(content, path);
@@ -147,6 +210,14 @@ void make_folder(const std::string& path) {
   std::error_code failure;
   std::filesystem::create_directories(path, failure);
   if (failure) throw SystemFailure(fmt::format("{}: cannot be created: {}", path, failure.message()));
+  remove_leftovers(path);
+}
+
+bool same_file(const std::string& one, const std::string& other) {
+  struct stat first {
+  }, second{};
+  return ::stat(one.c_str(), &first) == 0 && ::stat(other.c_str(), &second) == 0 && S_ISREG(first.st_mode) &&
+         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
 }
 
 bool same_output(const std::string& one, const std::string& other) {
@@ -160,7 +231,9 @@ void require_writable(const std::string& path) {
   const bool exists = ::stat(path.c_str(), &existing) == 0;
   if (exists && S_ISDIR(existing.st_mode)) fail(path, EISDIR);
   if (exists && is_device(path, existing)) return;
-  open_temporary(resolved(path), path);
+  const std::string target = resolved(path);
+  remove_leftovers(folder_of(target));
+  open_temporary(target, path);
 }
 
 }  // namespace unshuffle

@@ -6,7 +6,6 @@
 #include "unshuffle/core/component.hpp"
 
 namespace unshuffle {
-namespace {
 
 /// Where mpirun (Open MPI, MPICH and derivatives) and srun state the number of processes.
 int processes_started() {
@@ -18,8 +17,6 @@ int processes_started() {
   }
   return 1;
 }
-
-}  // namespace
 
 std::unique_ptr<Team> make_team() {
   if (processes_started() <= 1) return std::make_unique<Team>();

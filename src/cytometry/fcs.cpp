@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "core/text.hpp"
 #include "cytometry/fcs_text.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/tables/table.hpp"
@@ -119,8 +120,8 @@ FcsChannel read_channel(Index at, const Keywords& keywords, NumberType type, con
                         std::vector<std::string>& notes) {
   refuse_own_type(at, keywords, source);
   FcsChannel channel;
-  channel.name = value_of(keywords, channel_keyword(at, 'N')).value_or(fmt::format("P{}", at + 1));
-  channel.label = value_of(keywords, channel_keyword(at, 'S')).value_or("");
+  channel.name = as_utf8(value_of(keywords, channel_keyword(at, 'N')).value_or(fmt::format("P{}", at + 1)));
+  channel.label = as_utf8(value_of(keywords, channel_keyword(at, 'S')).value_or(""));
   channel.bits = read_bits(keywords, channel_keyword(at, 'B'), type, source);
   const std::string range = channel_keyword(at, 'R');
   channel.range = number_in(range, required(keywords, range, source), source);

@@ -156,14 +156,14 @@ Estimate by_prior(const Auto& options, const Facts&, const Input& input) {
                  "prior weights of pairs are odds where links have a likelihood");
 }
 
-/// All links where the order leaves the answer open. Where it tells something, they have to tell it certainly.
+/// All links where the order leaves the answer open. Where it tells something, they have to tell it certainly and agree
+/// with it; an order that is chance contradicts nothing.
 Estimate order_or_all_links(const Auto& options, const Facts& facts, const Input& input, Estimate in_order) {
   Estimate all_links = by_all_links(options, facts, input, in_order.identifiable.reason + "; ");
   const Verdict verdict = all_links.identifiable.verdict;
-  const bool certain = verdict == Verdict::identified;
-  const bool likely = in_order.order_is_chance && verdict == Verdict::weakly_identified;
-  const bool told = (certain || likely) && !contradicted(facts, input, in_order, all_links);
-  return told || (!facts.hinted && in_order.order_is_chance) ? all_links : in_order;
+  if (in_order.order_is_chance) return verdict == Verdict::not_identifiable && facts.hinted ? in_order : all_links;
+  const bool told = verdict == Verdict::identified && !contradicted(facts, input, in_order, all_links);
+  return told ? all_links : in_order;
 }
 
 /// The groups bound every link, the order tells of a part of them: either may know more. So may all links together

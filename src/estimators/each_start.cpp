@@ -2,9 +2,9 @@
 
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "core/read_json.hpp"
 #include "unshuffle/core/error.hpp"
 
 namespace unshuffle {
@@ -41,7 +41,7 @@ int whole(double number) {
 }  // namespace
 
 Descended unpacked(const std::string& text) {
-  const nlohmann::json all = nlohmann::json::parse(text);
+  const nlohmann::json all = read_json(text, "checkpoint");
   Descended result;
   Candidate& candidate = result.candidate;
   candidate.start = all.at(0);

@@ -7,14 +7,17 @@
 #include <cmath>
 
 #include "core/peak_memory.hpp"
+#include "core/threads.hpp"
 #include "estimators/estimate.hpp"
 #include "objective/backend.hpp"
+#include "unshuffle/core/agreement.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/team.hpp"
 #include "unshuffle/fitted/fitted.hpp"
 #include "unshuffle/model/registry.hpp"
 #include "unshuffle/objective/feasible.hpp"
 #include "verdict/identifiability.hpp"
+#include "verdict/recurrence.hpp"
 
 namespace unshuffle {
 
@@ -41,6 +44,20 @@ void require_prior_is_read(const Problem& problem, const EstimatorTraits& traits
   if (!problem.has_prior() || traits.prior) return;
   throw InvalidInput(fmt::format("{} cannot use prior weights of pairs or soft groups; methods that can: {}",
                                  traits.name, estimators_with(&EstimatorTraits::prior)));
+}
+
+/// Coefficients to begin from are those of this model, whether or not the way that is taken begins from any.
+void require_start_fits(const Estimator& estimator, const Model& bound) {
+  const StartChoice* start = std::visit(
+      [](const auto& one) -> const StartChoice* {
+        if constexpr (requires { one.starts.start; }) return &one.starts.start;
+        if constexpr (requires { one.robot.starts.start; }) return &one.robot.starts.start;
+        return nullptr;
+      },
+      estimator);
+  if (start == nullptr || start->kind != StartKind::user || start->parameters.size() == bound.parameters()) return;
+  throw InvalidInput(fmt::format("{} has {} values; {} were expected: {}", option("start"), start->parameters.size(),
+                                 bound.parameters(), fmt::join(bound.parameter_names(), ", ")));
 }
 
 /// The first sentence is about the transport problem at the answer, which only some estimators minimise themselves.
@@ -83,7 +100,16 @@ void withhold_errors(Result& result) {
   result.std_error_note = "none: other coefficients explain the data as well, so these have no margin of error";
 }
 
-/// The plan at the answer, so that links of any estimator can be compared and matched in the same way.
+/// Of the starts that led to a finite objective.
+std::vector<Ending> endings_of(const std::vector<Candidate>& candidates) {
+  std::vector<Ending> endings;
+  for (const Candidate& one : candidates) {
+    if (one.parameters.allFinite() && std::isfinite(one.objective)) endings.push_back({one.parameters, one.objective});
+  }
+  return endings;
+}
+
+/// The plan at the answer: whatever the estimator, its links can then be compared and matched alike.
 Evaluation evaluate_answer(const Input& input, const EvaluatorOptions& options, const Estimate& estimate,
                            PlanFacts& plan) {
   Evaluator evaluator(input.problem, input.bound, options);
@@ -131,7 +157,10 @@ Result assemble(const Input& input, const Estimator& asked, Estimate& estimate) 
   const double plan_residual = last.transport_cost / double(input.problem.responses() * input.problem.outputs());
   result.noise_sd = estimate.noise_sd > 0 ? estimate.noise_sd : std::sqrt(std::max(0.0, plan_residual));
   if (estimate.solves_transport) require_accuracy(result, plan.accuracy);
-  result.identifiable = qualified(std::move(estimate.identifiable), input.problem, input.bound);
+  Identifiability& said = estimate.identifiable;
+  if (said.verdict == Verdict::not_assessed && said.reason.empty())
+    said = said_by_starts(endings_of(estimate.candidates), input.problem, input.bound);
+  result.identifiable = qualified(std::move(said), input.problem, input.bound);
   if (result.identifiable.verdict == Verdict::not_identifiable) withhold_errors(result);
   result.choice = std::move(estimate.choice);
   result.link_probabilities = std::move(estimate.link_probabilities);
@@ -151,25 +180,53 @@ void put_in_terms_of(Dialect dialect, Result& result) {
   for (Candidate& candidate : result.course.candidates) candidate.message = in_terms_of(dialect, candidate.message);
 }
 
-WorkKey key_of_fit(const Problem& problem, const Model& model, const Estimator& estimator, std::uint64_t seed) {
-  WorkKey key("fit");
-  key.add(model.name()).add(problem.y).add(problem.x).add(problem.z);
-  key.add(problem.response_weights).add(problem.feature_weights).add(double(problem.order));
-  for (const auto* groups : {&problem.response_groups, &problem.feature_groups}) {
-    key.add(double(groups->size()));
-    for (const Index label : *groups) key.add(double(label));
-  }
+std::string digest(const std::vector<Index>& labels) {
+  WorkKey key("labels");
+  for (const Index label : labels) key.add(double(label));
+  return key.text();
+}
+
+std::string digest(const MatrixRef& values) { return WorkKey("values").add(values).text(); }
+
+std::string digest_of_links(const Problem& problem) {
+  WorkKey key("links");
   for (const KnownPair& pair : problem.known) key.add(double(pair.response_row)).add(double(pair.feature_row));
+  key.add(double(problem.known.size()));
   for (const PairWeight& pair : problem.prior)
     key.add(double(pair.response_row)).add(double(pair.feature_row)).add(pair.weight);
-  for (const SoftKey& soft : problem.soft_keys) {
-    key.add(soft.agreement);
-    for (const auto* labels : {&soft.response_labels, &soft.feature_labels})
-      for (const Index label : *labels) key.add(double(label));
-  }
-  for (const auto& name : problem.y_names) key.add(name);
-  // Threads, progress and the checkpoint itself do not affect the answer.
-  return key.add(all_as_text(estimator)).add(std::to_string(seed));
+  for (const SoftKey& soft : problem.soft_keys)
+    key.add(soft.agreement).add(digest(soft.response_labels)).add(digest(soft.feature_labels));
+  return key.text();
+}
+
+/// Everything that has a say in the answer. Threads, progress and the checkpoint itself leave it alone.
+std::vector<Common> facts_of(const Problem& problem, const Model& model, const Estimator& estimator,
+                             std::uint64_t seed) {
+  const auto list = [](const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ",")); };
+  return {{"rows of responses", std::to_string(problem.responses())},
+          {"rows of features", std::to_string(problem.features())},
+          {"response columns", list(problem.y_names)},
+          {"columns of x", list(problem.x_names)},
+          {"columns of z", list(problem.z_names)},
+          {"values of the responses", digest(problem.y)},
+          {"values of x", digest(problem.x)},
+          {"values of z", digest(problem.z)},
+          {"weights of responses", digest(problem.response_weights)},
+          {"weights of features", digest(problem.feature_weights)},
+          {"groups of responses", digest(problem.response_groups)},
+          {"groups of features", digest(problem.feature_groups)},
+          {"known or likely links", digest_of_links(problem)},
+          {"order of rows", std::to_string(int(problem.order))},
+          {"model", model.name()},
+          {"coefficients", list(model.parameter_names())},
+          {"method", all_as_text(estimator)},
+          {"seed", std::to_string(seed)}};
+}
+
+WorkKey key_of(const std::vector<Common>& facts) {
+  WorkKey key("fit");
+  for (const Common& fact : facts) key.add(fact.value);
+  return key;
 }
 
 /// With the finished work; in a team only the leader reports progress.
@@ -186,8 +243,9 @@ Run run_of(const Problem& problem, const Model& bound, const Estimator& estimato
       };
   }
   if (execution.checkpoint.empty() && !several(team)) return run;
-  run.finished = std::make_shared<Checkpoint>(leads ? execution.checkpoint : "",
-                                              key_of_fit(problem, bound, estimator, execution.seed));
+  const std::vector<Common> facts = facts_of(problem, bound, estimator, execution.seed);
+  if (several(team)) require_agreement(*team, facts);
+  run.finished = std::make_shared<Checkpoint>(leads ? execution.checkpoint : "", key_of(facts));
   if (several(team)) run.finished->exchange(*team);  // what the leader's file holds
   return run;
 }
@@ -221,13 +279,13 @@ void require_feasible(const Problem& problem, const Model& bound, const Estimato
 Fitted fit(Problem given, const Model& model, const Estimator& estimator, const Execution& execution) {
   const auto begin = Clock::now();
   validate(estimator);
-  if (execution.threads < 0)
-    throw InvalidInput(fmt::format("{} = {} must be at least 0", option("threads"), execution.threads));
+  require_threads(execution.threads);
   const ThreadLimit limit(execution.threads);
   const auto problem = std::make_shared<const Problem>(completed(std::move(given)));
   const std::shared_ptr<const Model> bound = model.bound_to(*problem);
   require_estimable(*problem, *bound);
   require_prior_is_read(*problem, traits_of(estimator));
+  require_start_fits(estimator, *bound);
 
   const double moved_before = execution.team == nullptr ? 0 : execution.team->bytes_moved();
   const Run run = run_of(*problem, *bound, estimator, execution);

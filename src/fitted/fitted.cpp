@@ -8,6 +8,7 @@
 #include "unshuffle/core/files.hpp"
 #include "unshuffle/core/output_file.hpp"
 #include "unshuffle/model/registry.hpp"
+#include "unshuffle/objective/feasible.hpp"
 #include "unshuffle/report/html.hpp"
 
 namespace unshuffle {
@@ -86,6 +87,7 @@ Matching Fitted::match(LinkRows rows) const {
 Matching Fitted::match(const Problem& problem, LinkRows rows) const {
   const Problem whole = completed(problem);
   Evaluator evaluator(whole, *bound_, plan_options(whole));
+  require_finite_costs(evaluator, result_.parameters);
   return unshuffle::match(evaluator, whole, *bound_, result_.parameters, rows);
 }
 

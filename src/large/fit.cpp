@@ -16,6 +16,7 @@
 #include "large/objective.hpp"
 #include "likelihood/kernel_density.hpp"
 #include "likelihood/mixture.hpp"
+#include "unshuffle/core/agreement.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/wording.hpp"
 #include "unshuffle/model/registry.hpp"
@@ -328,6 +329,8 @@ std::optional<Fitted> fit_large(const LargeTables& tables, const Model& model, c
   const auto begin = Clock::now();
   validate(estimator);
   require_supported(tables, estimator);
+  require_agreement(
+      team, {{"method", all_as_text(estimator)}, {"model", model.name()}, {"seed", std::to_string(execution.seed)}});
   const std::shared_ptr<const Model> bound = model.bound_to(completed(tables.sample));
   const LargeRows rows{&tables.responses, &tables.features, tables.response_rows, tables.feature_rows};
   const Passes own(rows, *bound);

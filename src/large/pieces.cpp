@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <stdexcept>
 #include <utility>
 
 #include "unshuffle/core/error.hpp"
@@ -17,6 +18,7 @@ Pieces::Pieces(Index columns, const std::vector<Index>& most_rows, const std::st
   std::size_t offset = 0;
   for (std::size_t k = 0; k < places_.size(); ++k) {
     places_[k].offset = offset;
+    places_[k].most_rows = most_rows[k];
     offset += static_cast<std::size_t>(most_rows[k] * columns) * sizeof(double);
   }
   if (scratch.empty()) return;
@@ -43,6 +45,7 @@ Pieces& Pieces::operator=(Pieces&& other) noexcept {
 
 void Pieces::put(std::size_t piece, Matrix rows) {
   Place& place = places_[piece];
+  if (rows.rows() > place.most_rows) throw std::logic_error("more rows than announced would overwrite the next piece");
   place.rows = rows.rows();
   if (file_ < 0) {
     place.in_memory = std::move(rows);

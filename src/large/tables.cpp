@@ -9,29 +9,50 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <numeric>
 #include <utility>
 
+#include "core/checkpoint.hpp"
 #include "core/in_parallel.hpp"
+#include "tables/line_ends.hpp"
+#include "unshuffle/core/agreement.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/tables/table.hpp"
 
 namespace unshuffle::large {
 namespace {
 
+/// Processes on one machine have the same one, unless it cannot be told.
+std::string this_system() {
+  std::string id;
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  return std::getline(file, id) ? id : std::to_string(::getpid());
+}
+
 /// An open file that is read at any place.
 class File {
  public:
-  explicit File(const std::string& path) : path_(path), descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  // Not to wait for someone to write into a pipe, which is then refused.
+  explicit File(const std::string& path)
+      : path_(path), descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     if (descriptor_ < 0) throw BadData(fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
     struct stat about {};
     ::fstat(descriptor_, &about);
-    if (!S_ISREG(about.st_mode))
-      throw BadData(fmt::format("{}: is not a regular file; tables in pieces are read several times over", path));
+    if (!S_ISREG(about.st_mode)) {
+      ::close(std::exchange(descriptor_, -1));
+      throw BadData(fmt::format(
+          "{}: is not a regular file; tables in pieces are read several times over, so write it to one first", path));
+    }
     size_ = about.st_size;
+    identity_ = fmt::format("{} {} {} {} {}.{}", this_system(), about.st_dev, about.st_ino, about.st_size,
+                            about.st_mtim.tv_sec, about.st_mtim.tv_nsec);
   }
   File(File&& other) noexcept
-      : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)), size_(other.size_) {}
+      : path_(std::move(other.path_)),
+        descriptor_(std::exchange(other.descriptor_, -1)),
+        size_(other.size_),
+        identity_(std::move(other.identity_)) {}
   File& operator=(File&&) = delete;
   ~File() {
     if (descriptor_ >= 0) ::close(descriptor_);
@@ -39,6 +60,8 @@ class File {
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] long size() const { return size_; }
+  /// Processes that have the same one have the same file open.
+  [[nodiscard]] const std::string& identity() const { return identity_; }
 
   [[nodiscard]] std::string bytes(long from, long to) const {
     std::string content(static_cast<std::size_t>(std::max(0L, std::min(to, size_) - from)), '\0');
@@ -57,6 +80,7 @@ class File {
   std::string path_;
   int descriptor_;
   long size_ = 0;
+  std::string identity_;
 };
 
 constexpr long block_size = 1 << 20;  // of bytes whose lines are counted together
@@ -83,24 +107,38 @@ struct Stretch {
 };
 
 CsvFile opened(const std::string& path) {
-  constexpr long enough = 1 << 18;
   CsvFile csv{File(path)};
+  long enough = 1 << 18;
   std::string head = csv.file.bytes(0, enough);
-  if (csv.file.size() > enough) head.resize(head.rfind('\n') + 1);
+  // The header and a row, however long they are.
+  while (enough < csv.file.size() && count_line_ends(head, head.size()) < 2) head = csv.file.bytes(0, enough *= 4);
+  csv.body = static_cast<long>(next_line(head, 0));
+  if (csv.file.size() > enough) head.resize(head.find_last_of("\r\n") + 1);
   csv.head = parse_csv(head, path);
-  csv.body = static_cast<long>(head.find('\n')) + 1;
   return csv;
+}
+
+std::string digest_of(const File& file) {
+  std::vector<std::string> blocks(static_cast<std::size_t>((file.size() + block_size - 1) / block_size));
+  in_parallel(blocks.size(), [&](std::size_t k) {
+    const long from = static_cast<long>(k) * block_size;
+    blocks[k] = WorkKey("block").add(file.bytes(from, from + block_size)).text();
+  });
+  WorkKey key("file");
+  for (const std::string& block : blocks) key.add(block);
+  return key.text();
 }
 
 /// The files of one side.
 class TableFiles {
  public:
-  TableFiles(const std::vector<std::string>& paths, Team& team) : team_(team) {
+  TableFiles(const std::string& side, const std::vector<std::string>& paths, Team& team) : team_(team) {
     for (const std::string& path : paths) {
       files_.push_back(opened(path));
       if (files_.back().columns() != files_.front().columns())
         throw BadData(fmt::format("{}: the columns are not those of {}", path, paths.front()));
     }
+    if (team.size() > 1) require_same_files(side);
     count_lines();
   }
 
@@ -136,6 +174,22 @@ class TableFiles {
   }
 
  private:
+  // Of a file every process reads a part only, so parts of different ones would go unnoticed. Whether files on several
+  // machines are copies of each other tells nothing but their bytes.
+  void require_same_files(const std::string& side) const {
+    std::string identities;
+    for (const CsvFile& csv : files_) identities += csv.file.identity() + "\n";
+    if (all_have(team_, identities)) return;
+    std::vector<Common> facts{{"files of " + side, std::to_string(files_.size())},
+                              {"columns of " + side, fmt::format("{}", fmt::join(files_.front().columns(), ","))}};
+    for (std::size_t f = 0; f < files_.size(); ++f) {
+      const std::string name = files_.size() == 1 ? side : fmt::format("file {} of {}", f + 1, side);
+      facts.push_back({"bytes of " + name, std::to_string(files_[f].file.size())});
+      facts.push_back({"content of " + name, digest_of(files_[f].file)});
+    }
+    require_agreement(team_, std::move(facts));
+  }
+
   // Every process counts a share of the blocks; the counts of all of them are then known to everyone.
   void count_lines() {
     std::vector<std::pair<std::size_t, long>> blocks;
@@ -146,8 +200,9 @@ class TableFiles {
     std::vector<double> counts(end - begin);
     in_parallel(counts.size(), [&](std::size_t k) {
       const auto [f, b] = blocks[begin + k];
-      const std::string bytes = block(f, b);
-      counts[k] = static_cast<double>(std::count(bytes.begin(), bytes.end(), '\n'));
+      const std::string bytes = block_and_next_byte(f, b);
+      counts[k] =
+          static_cast<double>(count_line_ends(bytes, std::min(bytes.size(), static_cast<std::size_t>(block_size))));
     });
     counts = team_.gather(std::move(counts));
     team_.broadcast(counts);
@@ -155,16 +210,18 @@ class TableFiles {
       files_[blocks[k].first].lines.push_back(static_cast<long>(counts[k]));
   }
 
-  [[nodiscard]] std::string block(std::size_t f, long b) const {
+  /// The byte behind the block tells whether a carriage return at its end is one of a pair.
+  [[nodiscard]] std::string block_and_next_byte(std::size_t f, long b) const {
     const CsvFile& csv = files_[f];
-    return csv.file.bytes(csv.body + b * block_size, csv.body + (b + 1) * block_size);
+    return csv.file.bytes(csv.body + b * block_size, csv.body + (b + 1) * block_size + 1);
   }
 
   [[nodiscard]] std::vector<Stretch> stretches(Index piece_rows) const {
     std::vector<Stretch> made;
     for (std::size_t f = 0; f < files_.size(); ++f) {
       const CsvFile& csv = files_[f];
-      const bool cut_off = csv.file.bytes(csv.file.size() - 1, csv.file.size()) != "\n";
+      const std::string last = csv.file.bytes(csv.file.size() - 1, csv.file.size());
+      const bool cut_off = last != "\n" && last != "\r";
       const long lines = std::accumulate(csv.lines.begin(), csv.lines.end(), cut_off ? 1L : 0L);
       for (long first = 0; first < lines; first += piece_rows)
         made.push_back({f, first, std::min(first + piece_rows, lines), first + piece_rows >= lines});
@@ -182,9 +239,9 @@ class TableFiles {
         ended += csv.lines[b];
         continue;
       }
-      const std::string bytes = block(f, static_cast<long>(b));
+      const std::string bytes = block_and_next_byte(f, static_cast<long>(b));
       std::size_t at = 0;
-      for (; ended < line; ++ended) at = bytes.find('\n', at) + 1;
+      for (; ended < line; ++ended) at = next_line(bytes, at);
       return csv.body + static_cast<long>(b) * block_size + static_cast<long>(at);
     }
     return csv.file.size();
@@ -195,7 +252,7 @@ class TableFiles {
     const CsvFile& csv = files_[stretch.file];
     const long first_line = stretch.first + 2;
     if (const auto quote = bytes.find('"'); quote != std::string::npos) {
-      const auto line = first_line + std::count(bytes.begin(), bytes.begin() + static_cast<long>(quote), '\n');
+      const long line = first_line + count_line_ends(bytes, quote);
       throw BadData(
           fmt::format("{}:{}: a quote; tables in pieces hold plain numbers, one line to a row", csv.file.path(), line));
     }
@@ -255,7 +312,8 @@ LargeTables read_tables_in_pieces(const std::vector<std::string>& responses, con
     throw InvalidInput("tables in pieces can have neither groups nor weights");
   if (!columns.soft_groups.empty()) throw InvalidInput("tables in pieces can have no soft groups");
   const bool one_table = features.empty();
-  TableFiles left(responses, team), right(one_table ? responses : features, team);
+  TableFiles left("RESPONSES", responses, team);
+  TableFiles right(one_table ? "RESPONSES" : "FEATURES", one_table ? responses : features, team);
   TablesAsProblem head = one_table ? table_to_problem(left.head(), std::move(columns))
                                    : tables_to_problem(left.head(), right.head(), std::move(columns));
   std::vector<std::string> left_columns = head.columns.response;

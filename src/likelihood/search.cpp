@@ -5,10 +5,10 @@
 #include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <tuple>
 
 #include "core/in_parallel.hpp"
+#include "core/read_json.hpp"
 #include "core/share_work.hpp"
 #include "core/shared_progress.hpp"
 #include "core/squares.hpp"
@@ -89,7 +89,7 @@ std::string packed(const Optimum& optimum, int evaluations) {
 }
 
 std::pair<Optimum, int> unpacked(const std::string& text) {
-  const nlohmann::json all = nlohmann::json::parse(text);
+  const nlohmann::json all = read_json(text, "checkpoint");
   const Vector numbers = from_hex(all.at(1));
   if (numbers.size() != 2) throw BadData("two numbers were expected");
   return {Optimum{from_hex(all.at(0)), numbers(0), numbers(1), all.at(2), all.at(3), all.at(4)}, all.at(5)};

@@ -245,6 +245,7 @@ double Evaluator::State::largest_cost(const VectorRef& w) {
   if (backend == Backend::sorted) {
     const Vector t = problem->y.col(0) - additive()->part(Side::response, x, w).col(0);
     const Vector s = additive()->part(Side::feature, z, w).col(0);
+    if (!t.allFinite() || !s.allFinite()) return std::numeric_limits<double>::infinity();
     for (const LineBlock& block : line_blocks) {
       const Matrix bt = rows_from(t, block.rows(Side::response)), bs = rows_from(s, block.rows(Side::feature));
       const double apart = std::max(bt.maxCoeff() - bs.minCoeff(), bs.maxCoeff() - bt.minCoeff());
@@ -255,7 +256,8 @@ double Evaluator::State::largest_cost(const VectorRef& w) {
   for (const auto& blocks_here : {together, own}) {
     for (const std::size_t b : blocks_here) {
       fill_cost(dense_blocks[b], w, dense_blocks[b].cost());
-      largest = std::max(largest, dense_blocks[b].cost().maxCoeff());
+      const bool finite = dense_blocks[b].cost().allFinite();
+      largest = std::max(largest, finite ? dense_blocks[b].cost().maxCoeff() : std::numeric_limits<double>::infinity());
     }
   }
   return largest_of_all(team, largest);

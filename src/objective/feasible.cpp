@@ -38,6 +38,14 @@ void require_estimable(const Problem& problem, const Model& bound) {
   if (std::any_of(names.begin(), names.end(), is_intercept)) require_varying_features(problem);
 }
 
+void require_finite_costs(const Evaluator& evaluator, const VectorRef& w) {
+  if (std::isfinite(evaluator.largest_cost(w))) return;
+  throw BadData(
+      "with these coefficients a prediction is so far from a response that the squared difference is beyond the "
+      "largest "
+      "double; the fit has to be of tables in the same units");
+}
+
 void require_memory(double bytes, const std::string& what, const std::string& advice) {
   const double available = free_memory_bytes();
   if (bytes <= available) return;

@@ -10,6 +10,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "core/checksum.hpp"
+#include "core/read_json.hpp"
+#include "core/text.hpp"
 #include "tracking/require.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/tables/table.hpp"
@@ -287,22 +290,27 @@ constexpr const char* checkpoint_format = "unshuffle siamese training 2";
 // One line of JSON, then the two networks as torch writes them.
 std::string to_bytes(const SiameseCheckpoint& checkpoint, const std::string& belongs_to) {
   const nlohmann::ordered_json head{{"format", checkpoint_format},
-                                    {"belongs_to", belongs_to},
+                                    {"belongs_to", as_utf8(belongs_to)},
                                     {"objectives", checkpoint.objectives},
                                     {"judged", checkpoint.judged},
                                     {"network_bytes", checkpoint.network.size()}};
-  return head.dump() + "\n" + checkpoint.network + checkpoint.best;
+  return with_checksum(json_text(head) + checkpoint.network + checkpoint.best);
 }
 
 SiameseCheckpoint checkpoint_from(const std::string& bytes, const std::string& source, const std::string& belongs_to) {
+  if (!checksum_holds(bytes))
+    throw BadData(
+        fmt::format("{}: is not a checkpoint of a Siamese model's training, or damaged; remove it to begin "
+                    "anew, or name another file",
+                    source));
   try {
     const std::size_t end = bytes.find('\n');
-    const auto head = nlohmann::json::parse(bytes.substr(0, end));
+    const auto head = read_json(bytes.substr(0, end), source);
     if (head.value("format", "") != checkpoint_format || end == std::string::npos) {
       throw BadData(fmt::format("{}: is not a checkpoint of a Siamese model's training", source));
     }
     const auto owner = head.at("belongs_to").get<std::string>();
-    if (owner != belongs_to) {
+    if (owner != as_utf8(belongs_to)) {
       throw BadData(fmt::format("{}: was written for other videos or options: {}; now: {}", source, owner, belongs_to));
     }
     const auto length = head.at("network_bytes").get<std::size_t>();

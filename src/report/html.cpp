@@ -2,6 +2,10 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "report/escape.hpp"
 #include "report/page.hpp"
@@ -76,19 +80,30 @@ Json ends(const Course& course) {
   return all;
 }
 
-/// Inside a script element nothing may look like its end.
-std::string inside_script(const std::string& json) {
+/// JSON as a script element may hold it: names of columns are anyone's, and none of them may begin a tag or a comment.
+std::string inside_script(const Json& data) {
+  constexpr bool only_ascii = true;
   std::string out;
-  for (const char c : json) {
-    if (c == '/' && !out.empty() && out.back() == '<') out += '\\';
-    out += c;
+  for (const char c : data.dump(-1, ' ', only_ascii, Json::error_handler_t::replace)) {
+    if (c == '<') {
+      out += "\\u003c";
+    } else {
+      out += c;
+    }
   }
   return out;
 }
 
-void replace(std::string& page, const std::string& place, const std::string& content) {
-  const std::size_t at = page.find(place);
-  page.replace(at, place.size(), content);
+/// The page with a content in each of its places, which come in this order; what looks like a place within a content
+/// stays as it is.
+std::string filled(std::string_view page, const std::vector<std::pair<std::string_view, std::string>>& contents) {
+  std::string out;
+  for (const auto& [place, content] : contents) {
+    const std::size_t at = page.find(place);
+    out.append(page.substr(0, at)).append(content);
+    page.remove_prefix(at + place.size());
+  }
+  return out.append(page);
 }
 
 }  // namespace
@@ -106,10 +121,8 @@ std::string html_report(const ReportInput& input) {
                   {"ends", ends(input.result.course)},
                   {"landscape", to_json(landscape(input))},
                   {"calibration", to_array(calibration(input))}};
-  std::string page = report_page;
-  replace(page, "<!--summary-->", escaped(summary_of(input.result, input.context)));
-  replace(page, "/*data*/", inside_script(data.dump(-1, ' ', false, Json::error_handler_t::replace)));
-  return page;
+  return filled(report_page, {{"<!--summary-->", escaped(summary_of(input.result, input.context))},
+                              {"/*data*/", inside_script(data)}});
 }
 
 }  // namespace unshuffle

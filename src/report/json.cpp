@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "core/read_json.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/wording.hpp"
 #include "unshuffle/version.hpp"
@@ -184,15 +187,9 @@ Json context_of(const FitContext& context) {
 }
 
 Json parse(const std::string& text, const std::string& source) {
-  try {
-    Json parsed = Json::parse(text);
-    if (!parsed.is_object()) throw BadData(fmt::format("{}: a JSON object was expected", source));
-    return parsed;
-  } catch (const nlohmann::json::parse_error& error) {
-    throw BadData(fmt::format("{}: not valid JSON at byte {}", source, error.byte));
-  } catch (const nlohmann::json::out_of_range&) {
-    throw BadData(fmt::format("{}: holds a number beyond the largest double", source));
-  }
+  Json parsed = read_json<Json>(text, source);
+  if (!parsed.is_object()) throw BadData(fmt::format("{}: a JSON object was expected", source));
+  return parsed;
 }
 
 /// A required key as T; BadData naming it otherwise.
@@ -230,6 +227,27 @@ NamedParameters parameters_of(const Json& object, const std::string& source) {
   return parameters;
 }
 
+/// A matrix that is no covariance would give intervals of NaN. Parameters without a standard error have rows of NaN.
+void require_covariance(const NamedCovariance& covariance, const std::string& source) {
+  constexpr double rounding = 1e-6;
+  std::vector<Index> known;
+  for (Index k = 0; k < covariance.matrix.rows(); ++k)
+    if (!std::isnan(covariance.matrix(k, k))) known.push_back(k);
+  if (known.empty()) return;
+  const Matrix matrix = covariance.matrix(known, known);
+  const Vector variances = matrix.diagonal();
+  if (variances.allFinite() && variances.minCoeff() >= 0 && matrix.allFinite()) {
+    // Of correlations, so that parameters of any scale weigh alike.
+    const Vector scale = variances.unaryExpr([](double v) { return v > 0 ? 1 / std::sqrt(v) : 1.0; });
+    const Matrix correlation = scale.asDiagonal() * matrix * scale.asDiagonal();
+    const bool symmetric = (correlation - correlation.transpose()).cwiseAbs().maxCoeff() <= rounding;
+    if (symmetric && Eigen::SelfAdjointEigenSolver<Matrix>(correlation).eigenvalues().minCoeff() >= -rounding) return;
+  }
+  throw BadData(fmt::format(
+      "{}: \"covariance\" is not the covariance of anything: it has to be symmetric and positive semidefinite",
+      source));
+}
+
 /// Fits that have none, and those written before there was one, have a matrix without rows.
 NamedCovariance covariance_from(const Json& object, const std::string& source) {
   NamedCovariance covariance;
@@ -249,6 +267,7 @@ NamedCovariance covariance_from(const Json& object, const std::string& source) {
           rows[row][column].is_null() ? std::nan("") : number(rows[row][column], "covariance", source);
     }
   }
+  require_covariance(covariance, source);
   return covariance;
 }
 
@@ -350,7 +369,7 @@ std::string to_json(const Result& fit, const FitContext& context) {
   older.update(options_of(context.estimator));
   for (const char* name : older_options) out[name] = older[name] == -1.0 ? Json() : older[name];
   out.update(context_of(context));
-  return out.dump(2) + "\n";
+  return json_text(out, 2);
 }
 
 SavedFit fit_from_json(const std::string& text, const std::string& source) {
@@ -363,6 +382,7 @@ SavedFit fit_from_json(const std::string& text, const std::string& source) {
   saved.covariance = covariance_from(object, source);
   saved.intervals = intervals_from(object, source);
   saved.noise_sd = get<double>(object, "noise_sd", source);
+  if (saved.noise_sd < 0) throw BadData(fmt::format("{}: noise_sd = {} must be at least 0", source, saved.noise_sd));
   if (!(saved.epsilon > 0)) throw BadData(fmt::format("{}: epsilon = {} must be > 0", source, saved.epsilon));
   return saved;
 }

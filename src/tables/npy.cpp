@@ -12,6 +12,7 @@
 #include <optional>
 #include <string_view>
 
+#include "core/text.hpp"
 #include "unshuffle/core/error.hpp"
 
 namespace unshuffle {
@@ -206,7 +207,7 @@ Table parse_npy(const std::string& bytes, const std::string& source) {
   require_size(*header.shape, element.size, bytes.size() - begin, source);
   const bool matrix = header.shape->size() == 2;
   const auto rows = Index(header.shape->front()), columns = matrix ? Index(header.shape->back()) : 1;
-  const std::string name = std::filesystem::path(source).stem().string();
+  const std::string name = as_utf8(std::filesystem::path(source).stem().string());
   Table table{.source = source, .columns = {}, .rows = rows};
   for (Index k = 0; k < columns; ++k) {
     Column column{.name = matrix ? fmt::format("{}{}", name, k + 1) : name};

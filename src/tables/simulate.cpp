@@ -5,12 +5,12 @@
 #include <Eigen/QR>
 #include <cmath>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <numbers>
 #include <numeric>
 #include <random>
 
 #include "core/in_parallel.hpp"
+#include "core/read_json.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/output_file.hpp"
 #include "unshuffle/tables/table.hpp"
@@ -201,7 +201,7 @@ std::string truth_json(const Simulation& simulation, Index rows, Index shards) {
   if (options.design == Design::gamma) said["shape"] = options.shape;
   said["snr"] = options.snr >= 0 ? nlohmann::ordered_json(options.snr) : nlohmann::ordered_json(nullptr);
   truth["version"] = version;
-  return truth.dump(2) + "\n";
+  return json_text(truth, 2);
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -18,22 +17,14 @@
 #include <string_view>
 
 #include "core/in_parallel.hpp"
+#include "core/text.hpp"
+#include "tables/line_ends.hpp"
 #include "unshuffle/core/error.hpp"
 
 namespace unshuffle {
 namespace {
 
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
-
-std::optional<double> to_number(std::string_view cell) {
-  if (!cell.empty() && cell.front() == '+') cell.remove_prefix(1);
-  double value = 0;
-  const auto [end, failure] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  if (cell.empty() || end != cell.data() + cell.size()) return std::nullopt;
-  // from_chars reports "out of range" for both 1e400 and 1e-400; strtod distinguishes infinity from zero.
-  if (failure == std::errc::result_out_of_range) value = std::strtod(std::string(cell).c_str(), nullptr);
-  return std::isfinite(value) ? std::optional(value) : std::nullopt;
-}
 
 std::string plural(long count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
@@ -43,12 +34,12 @@ std::string plural(long count, std::string_view what) {
   throw BadData(fmt::format("{}:{}: the line is blank; rows were expected up to the end", source, line));
 }
 
-/// Feeds libcsv and calls back per cell and per row. Line numbers count line feeds, also those inside quotes.
+/// Feeds libcsv and calls back per cell and per row. Line numbers count line ends, also those inside quotes.
 class Scanner {
  public:
   /// `first_line` is the number of the line the content begins on.
   explicit Scanner(std::string source, long first_line = 1)
-      : source_(std::move(source)), line_(first_line), row_line_(first_line) {}
+      : source_(std::move(source)), first_line_(first_line), line_(first_line), row_line_(first_line) {}
   virtual ~Scanner() = default;
 
   void scan(std::string_view content) {
@@ -79,7 +70,7 @@ class Scanner {
       const std::size_t done = csv_parse(&parser, content.data() + at, size, &on_cell, &on_row, this);
       if (done == size || failure_) continue;
       if (csv_error(&parser) == CSV_ENOMEM) throw std::bad_alloc();
-      const auto line = 1 + std::count(content.begin(), content.begin() + static_cast<long>(at + done), '\n');
+      const long line = first_line_ + count_line_ends(content, at + done);
       throw BadData(
           fmt::format("{}:{}: quote inside a field; quote the whole field and double the inner quote", source_, line));
     }
@@ -101,9 +92,7 @@ class Scanner {
     scanner.guarded([&] {
       const std::string_view text(static_cast<const char*>(bytes), size);
       scanner.cell(text, scanner.fields_++);
-      if (std::memchr(text.data(), '\n', text.size()) != nullptr) {
-        scanner.line_ += std::count(text.begin(), text.end(), '\n');
-      }
+      scanner.line_ += count_line_ends(text);
     });
   }
 
@@ -113,21 +102,23 @@ class Scanner {
   }
 
   void end_row(int terminator) {
+    const bool second_of_pair = fields_ == 0 && terminator == '\n' && after_return_;
+    after_return_ = terminator == '\r';
+    if (second_of_pair) return;
     if (fields_ > 0) {
       if (blank_line_ > 0) complain_of_blank_line(source_, blank_line_);
       row(fields_);
-    } else if (!(terminator == '\n' && after_return_) && blank_line_ == 0) {
+    } else if (blank_line_ == 0) {
       blank_line_ = line_;
     }
-    after_return_ = terminator == '\r';
-    if (terminator == '\n') ++line_;
-    row_line_ = line_;
+    row_line_ = ++line_;
     fields_ = 0;
   }
 
   std::string source_;
   std::exception_ptr failure_;
   long fields_ = 0;
+  long first_line_;
   long line_;
   long row_line_;              // Line the current row began on.
   long blank_line_ = 0;        // First blank line since the last row.
@@ -153,7 +144,7 @@ class NumberReader final : public Scanner {
     }
     if (column >= static_cast<long>(table_.columns.size())) return;  // row() reports it.
     Column& target = table_.columns[static_cast<std::size_t>(column)];
-    const auto number = to_number(text);
+    const auto number = parse_number(text);
     if (number) target.holds_numbers = true;
     if (text.empty() && target.empty_cells++ == 0) target.first_empty_line = line();
     if (target.numeric() && number) {
@@ -174,13 +165,28 @@ class NumberReader final : public Scanner {
 
   void end_header() {
     header_ = false;
+    require_names();
     std::set<std::string> seen;
     for (std::size_t at = 0; at < table_.columns.size(); ++at) {
       const std::string& name = table_.columns[at].name;
       if (name.empty()) throw BadData(fmt::format("{}: column {} has no name in the header", place(), at + 1));
+      if (!is_utf8(name))
+        throw BadData(fmt::format(
+            "{}: the name of column {}, \"{}\", is not UTF-8; convert the file (iconv -f latin1 -t utf-8) or rename it",
+            place(), at + 1, printable(name)));
       if (!seen.insert(name).second) throw BadData(fmt::format("{}: two columns are named \"{}\"", place(), name));
     }
     make_room();
+  }
+
+  /// Numbers where the names should be are a first row: taking them for names would lose it without a word.
+  void require_names() const {
+    const auto is_number = [](const Column& column) { return parse_number(column.name).has_value(); };
+    if (!std::all_of(table_.columns.begin(), table_.columns.end(), is_number)) return;
+    throw BadData(fmt::format(
+        "{}: the first line holds numbers only (it begins with \"{}\"), where the names of the columns were "
+        "expected; put a line of names above it",
+        place(), table_.columns.front().name));
   }
 
   void make_room() {
@@ -219,16 +225,14 @@ struct Part {
   std::exception_ptr failure{};
 };
 
-long count_lines(std::string_view text) { return std::count(text.begin(), text.end(), '\n'); }
-
-/// The body cut after line feeds into pieces for all threads. Where there are quotes, a line feed may belong to a
-/// field: then nothing is cut.
+/// The body cut at line ends into pieces for all threads. Where there are quotes, a line end may belong to a field:
+/// then nothing is cut.
 std::vector<Part> parts_of(std::string_view body, const std::string& source) {
   constexpr std::size_t worth_a_thread = 1 << 20;
   const Table nothing{.source = source, .columns = {}};
   const auto pieces = std::min(body.size() / worth_a_thread, static_cast<std::size_t>(omp_get_max_threads()));
-  const auto header_size = body.find('\n') + 1;
-  if (pieces < 2 || header_size == 0 || body.find('"') != std::string_view::npos) return {{body, 1, nothing}};
+  if (pieces < 2 || body.find('"') != std::string_view::npos) return {{body, 1, nothing}};
+  const std::size_t header_size = std::min(next_line(body, 0), body.size());
   Table header = nothing;
   NumberReader(header, 1, 0).scan(body.substr(0, header_size));
   if (header.columns.empty()) return {{body, 1, nothing}};  // a blank first line; the full read reports it
@@ -236,17 +240,16 @@ std::vector<Part> parts_of(std::string_view body, const std::string& source) {
   body.remove_prefix(header_size);
   for (long line = 2; !body.empty();) {
     const std::size_t wanted = body.size() / (pieces - parts.size());
-    const std::size_t end = parts.size() + 1 == pieces ? std::string_view::npos : body.find('\n', wanted);
-    const std::string_view lines = body.substr(0, end == std::string_view::npos ? body.size() : end + 1);
+    const std::string_view lines = body.substr(0, parts.size() + 1 == pieces ? body.size() : next_line(body, wanted));
     parts.push_back({lines, line, header});
-    line += count_lines(lines);
+    line += count_line_ends(lines);
     body.remove_prefix(lines.size());
   }
   return parts;
 }
 
 void read(Part& part) {
-  NumberReader reader(part.table, part.first_line, static_cast<std::size_t>(count_lines(part.lines)) + 1);
+  NumberReader reader(part.table, part.first_line, static_cast<std::size_t>(count_line_ends(part.lines)) + 1);
   try {
     reader.scan(part.lines);
   } catch (...) {

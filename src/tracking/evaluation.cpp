@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 
+#include "core/text.hpp"
 #include "unshuffle/core/error.hpp"
 
 namespace unshuffle::tracking {
@@ -23,7 +24,7 @@ struct Pair {
 Pair pair_of(const fs::path& folder, const std::string& results) {
   const SequenceInfo info = info_of_folder(folder.string());
   Pair pair{info.name, (folder / "gt" / "gt.txt").string(), results, info.length};
-  if (fs::is_directory(results)) pair.results = (fs::path(results) / (pair.name + ".txt")).string();
+  if (fs::is_directory(results)) pair.results = (fs::path(results) / (file_name_for(pair.name) + ".txt")).string();
   return pair;
 }
 

@@ -6,6 +6,9 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "core/checksum.hpp"
+#include "core/read_json.hpp"
+#include "core/text.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/tables/table.hpp"
 
@@ -35,7 +38,7 @@ template <class Result>
 Result parsed(const std::string& content, const std::string& source, const char* format,
               const std::function<Result(const Json&)>& read) {
   try {
-    const Json json = Json::parse(content);
+    const Json json = read_json<Json>(content, source);
     const std::string found = json.value("format", "");
     if (found != format) {
       throw BadData(fmt::format("{}: format \"{}\"; \"{}\" was expected", source, found, format));
@@ -59,7 +62,7 @@ std::string to_json(const SavedModel& saved) {
                   {"camera", saved.camera},
                   {"objective", saved.objective},
                   {"trained_on", saved.trained_on}};
-  return json.dump(2) + "\n";
+  return json_text(json, 2);
 }
 
 SavedModel model_from_json(const std::string& content, const std::string& source) {
@@ -81,7 +84,7 @@ SavedModel load_model(const std::string& name) {
 
 std::string checkpoint_json(const TrainState& state, const std::string& belongs_to) {
   const Json json{{"format", checkpoint_format},
-                  {"belongs_to", belongs_to},
+                  {"belongs_to", as_utf8(belongs_to)},
                   {"hidden", state.model.hidden()},
                   {"model", to_array(state.model.values())},
                   {"tracked", to_array(state.tracked.values())},
@@ -94,13 +97,17 @@ std::string checkpoint_json(const TrainState& state, const std::string& belongs_
                   {"round_epochs", state.round_epochs},
                   {"epochs_since_gain", state.epochs_since_gain},
                   {"settled", state.settled}};
-  return json.dump(2) + "\n";
+  return with_checksum(json_text(json, 2));
 }
 
 TrainState state_from_json(const std::string& content, const std::string& source, const std::string& belongs_to) {
+  if (!checksum_holds(content))
+    throw BadData(fmt::format(
+        "{}: is not a checkpoint of a tracker's training, or damaged; remove it to begin anew, or name another file",
+        source));
   return parsed<TrainState>(content, source, checkpoint_format, [&](const Json& json) {
     const auto owner = json.at("belongs_to").get<std::string>();
-    if (owner != belongs_to) {
+    if (owner != as_utf8(belongs_to)) {
       throw BadData(fmt::format("{}: was written for other videos or options: {}; now: {}", source, owner, belongs_to));
     }
     const int hidden = json.at("hidden").get<int>();

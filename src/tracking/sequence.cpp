@@ -12,6 +12,7 @@
 #include <map>
 #include <string_view>
 
+#include "core/text.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/tables/table.hpp"
 
@@ -56,14 +57,8 @@ constexpr std::array<std::string_view, most_columns> column_names{"frame",  "id"
 
 double parse_value(std::string_view cell, const Row& row) {
   const std::string_view name = column_names[static_cast<std::size_t>(row.columns)];
-  std::string_view digits = cell;
-  if (digits.starts_with('+')) digits.remove_prefix(1);
-  double value = 0;
-  const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (failure != std::errc{} || end != digits.data() + digits.size() || !std::isfinite(value)) {
-    throw BadData(fmt::format("{}: column {} holds \"{}\"; a finite number was expected", row.place, name, cell));
-  }
-  return value;
+  if (const auto value = parse_number(cell)) return *value;
+  throw BadData(fmt::format("{}: column {} holds \"{}\"; a finite number was expected", row.place, name, cell));
 }
 
 void require_whole(const Row& row, int column, double least, double most) {
@@ -109,7 +104,7 @@ std::vector<Entry>& frame_of(std::vector<std::vector<Entry>>& frames, int frame)
 
 std::string name_of_folder(const std::filesystem::path& folder) {
   const auto whole = std::filesystem::absolute(folder).lexically_normal();
-  return (whole.has_filename() ? whole.filename() : whole.parent_path().filename()).string();
+  return as_utf8((whole.has_filename() ? whole.filename() : whole.parent_path().filename()).string());
 }
 
 std::string info_path(const std::string& folder) { return (std::filesystem::path(folder) / "seqinfo.ini").string(); }
@@ -175,7 +170,7 @@ SequenceInfo parse_sequence_info(std::string_view content, const std::string& pa
   });
   SequenceInfo info;
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  info.name = setting_or(settings, "name", name_of_folder(folder));
+  info.name = as_utf8(setting_or(settings, "name", name_of_folder(folder)));
   const double length = positive_setting(settings, "seqLength", path);
   if (length < 1 || length > most_frames || length != std::floor(length)) {
     throw BadData(fmt::format("{}: seqLength = {} must be a whole number of frames, at least 1", path, length));

@@ -93,7 +93,9 @@ bool CompressedMeasure::is_of(const VectorRef& position, const VectorRef& weight
 }
 
 bool CompressedMeasure::fits_a_cell(const Range& range, Index count) const {
-  return !(range.length() > 0) || count == 1 ||  // equal positions, and what is not a number, cannot be split
+  // Equal positions cannot be split, nor can what is not a number, nor ranges too long or too short to be divided.
+  const double length = range.length();
+  return !std::isfinite(length) || !std::isfinite(static_cast<double>(count) / length) || count == 1 ||
          (range.length() <= rule_.cell_width && range.length() <= rule_.widest_cell(range.low, range.high));
 }
 

@@ -90,6 +90,17 @@ class Pieces(Case):
             self.assertAlmostEqual(pieces["coefficients"][name], value, delta=3e-3)
             self.assertLess(abs(value - truth[name]), 5 * pieces["std_errors"][name])
 
+    def test_a_header_may_be_longer_than_a_block(self):
+        names = [letter * 100000 for letter in "abcd"]
+        draw = random.Random(1)
+        rows = [[draw.gauss(0, 1) for _ in names] for _ in range(300)]
+        self.write("long/z.csv", ",".join(names) + "\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
+        self.write("long/y.csv", "y\n" + "".join(f"{sum(row) + draw.gauss(0, 0.1)}\n" for row in rows))
+        fit = ("fit", "long/y.csv", "long/z.csv", "--response", "y", "--hint", "rows", "--json")
+        memory, pieces = (json.loads(self.succeed(*fit, *stream)) for stream in ((), ("--stream",)))
+        for name in names:
+            self.assertAlmostEqual(pieces["coefficients"][name], memory["coefficients"][name], delta=1e-3)
+
     def test_what_pieces_cannot_do_is_said(self):
         for option in (("--pairs", "p.csv"), ("--report", "r.html"), ("--checkpoint", "c"), ("--group", "g"),
                        ("--method", "em")):
@@ -215,6 +226,84 @@ class Shared(Case):
         done = self.run_here(self.processes(2, "fit", "y.csv", "z.csv", *self.TWO, "--stream"))
         self.assertEqual(done.returncode, 2)
         self.assertIn("several columns of --response: not with tables in pieces (--stream)", done.stderr)
+
+
+@unittest.skipUnless(HAS_MPI, "needs mpirun and the component mpi")
+class Unlike(Case):
+    """Processes of one run that are not given the same: none of them works, and one says what differs."""
+
+    ROWS = 3000
+
+    def setUp(self):
+        super().setUp()
+        self.succeed("simulate", "sensing", "--n", self.ROWS, "--dim-z", 2, "--mean", 1, "--snr", 100, "--out", "a")
+        shutil.copytree(self.path("a"), self.path("b"))
+
+    def side_by_side(self, first, second):
+        """One process of either command."""
+        return self.run_here([MPIRUN, "--allow-run-as-root", "--oversubscribe", "-n", "1", *self.command(*first), ":",
+                              "-n", "1", *self.command(*second)])
+
+    def fit(self, folder, *options):
+        return ("fit", f"{folder}/responses.csv", f"{folder}/features.csv", "--response", "y", "--hint", "rows",
+                "--out", "fit.json", *options)
+
+    def refused(self, done, *words):
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertEqual(done.stderr.count("unshuffle: error"), 1, done.stderr)
+        self.assertIn("process 2 of 2 has", done.stderr)
+        for word in words:
+            self.assertIn(word, done.stderr)
+        self.no_leftovers("a", "b")
+
+    IN_MEMORY = ("--method", "ls")
+
+    def other(self, change):
+        with open(self.path("b/features.csv")) as file:
+            lines = file.read().split("\n")
+        with open(self.path("b/features.csv"), "w") as file:
+            file.write("\n".join(change(lines)))
+
+    def test_copies_are_alike(self):
+        for options in ((), self.IN_MEMORY):
+            done = self.side_by_side(self.fit("a", *options), self.fit("b", *options, "--threads", 1))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            os.remove(self.path("fit.json"))
+
+    def test_other_content(self):
+        self.other(lambda lines: lines[:200] + [lines[200].replace(".", ".1", 1)] + lines[201:])
+        self.refused(self.side_by_side(self.fit("a"), self.fit("b")), "content of FEATURES: ")
+        self.refused(self.side_by_side(self.fit("a", *self.IN_MEMORY), self.fit("b", *self.IN_MEMORY)), "values of z: ")
+
+    def test_other_order_of_columns(self):
+        self.other(lambda lines: [",".join(reversed(line.split(","))) for line in lines])
+        for options in ((), self.IN_MEMORY):
+            self.refused(self.side_by_side(self.fit("a", *options), self.fit("b", *options)), "z2,z1 instead of z1,z2")
+
+    def test_fewer_rows(self):
+        self.other(lambda lines: lines[:-500])
+        self.refused(self.side_by_side(self.fit("a"), self.fit("b")), "bytes of FEATURES: ")
+        self.refused(self.side_by_side(self.fit("a", *self.IN_MEMORY), self.fit("b", *self.IN_MEMORY)),
+                     f"rows of features: {self.ROWS - 499} instead of {self.ROWS}")
+
+    def test_other_options(self):
+        for option, said in ((("--seed", 3), "--seed: 3 instead of none"), (("--robust",), "--robust: true instead of none"),
+                             (("--group", "g"), "--group: g instead of none"), (("--stream",), "--stream: true instead of"),
+                             (("--method", "em"), "--method: em instead of none"),
+                             (("--pairs", "p.csv"), "--pairs: p.csv instead of none")):
+            self.refused(self.side_by_side(self.fit("a"), self.fit("a", *option)), said)
+
+    def test_what_processes_cannot_share_is_refused(self):
+        fit = self.run_here(self.command(*self.fit("a")))
+        self.assertEqual(fit.returncode, 0, fit.stderr)
+        tables = ("a/responses.csv", "a/features.csv")
+        for command in (("match", "fit.json", *tables, "--out", "p.csv"), ("predict", "fit.json", "a/test.csv", "--out", "p"),
+                        ("compare", *tables, "--response", "y", "--csv", "c.csv"), ("simulate", "sensing", "--out", "s"),
+                        ("reproduce", "rho", "--out", "r")):
+            done = self.run_here(self.processes(2, *command))
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(f"{command[0]} is done by one process, and mpirun or srun started 2", done.stderr)
+        self.no_leftovers("a", "b", "fit.json")
 
 
 class Kills(Case):

@@ -1,10 +1,13 @@
 // The network and its layers: against Python torch, against finite differences, and back from files.
+#include <caffe2/serialize/inline_container.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
 #include <cmath>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "pixels/torch/layers.hpp"
 #include "pixels/torch/siam_rpn.hpp"
@@ -250,6 +253,45 @@ TEST(StateFile, what_is_written_reads_back_and_says_what_is_wrong) {
   EXPECT_NO_THROW((void)loaded(changed([](auto& state) {
     std::erase_if(state, [](const auto& entry) { return entry.first.ends_with("num_batches_tracked"); });
   })));
+}
+
+/// The archive with its records changed by name.
+std::string repacked(const std::string& content, const std::function<void(const std::string&, std::string&)>& change) {
+  std::istringstream stream(content);
+  caffe2::serialize::PyTorchStreamReader reader(&stream);
+  std::string made;
+  caffe2::serialize::PyTorchStreamWriter writer([&](const void* bytes, std::size_t size) {
+    made.append(static_cast<const char*>(bytes), size);
+    return size;
+  });
+  for (const std::string& name : reader.getAllRecords()) {
+    if (name == "version" || name.starts_with(".data")) continue;  // the writer has its own
+    const auto [data, size] = reader.getRecord(name);
+    std::string bytes(static_cast<const char*>(data.get()), size);
+    change(name, bytes);
+    writer.writeRecord(name, bytes.data(), bytes.size());
+  }
+  writer.writeEndOfFile();
+  return made;
+}
+
+TEST(StateFile, a_tensor_larger_than_its_record_is_not_read) {
+  const std::string content = read_file(weights_file);
+  EXPECT_NO_THROW((void)read_state(repacked(content, [](const auto&, auto&) {}), "w.pt"));
+  for (const std::size_t kept : {std::size_t{0}, std::size_t{4}}) {
+    const std::string shorter = repacked(content, [&](const std::string& name, std::string& bytes) {
+      if (name.starts_with("data/")) bytes.resize(std::min(bytes.size(), kept));
+    });
+    EXPECT_NE(complaint([&] { (void)read_state(shorter, "w.pt"); }).find("larger than the numbers there are"),
+              std::string::npos);
+  }
+}
+
+TEST(StateFile, values_nested_too_deep_are_refused) {
+  const std::string deep = repacked(read_file(weights_file), [](const std::string& name, std::string& bytes) {
+    if (name == "data.pkl") bytes = "\x80\x02)" + std::string(300000, '\x85') + ".";
+  });
+  EXPECT_NE(complaint([&] { (void)read_state(deep, "w.pt"); }).find("nested too deep"), std::string::npos);
 }
 
 }  // namespace

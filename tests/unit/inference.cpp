@@ -678,6 +678,17 @@ TEST(Match, probabilities_are_those_of_one_to_one_links_between_unequal_sides) {
   }
 }
 
+TEST(Automatic, looks_at_all_links_where_the_order_that_was_hinted_at_is_chance) {
+  Simulation sample = gamma_sample(3000, 2, 0, 3);  // wholly shuffled
+  const Result alone = fit(ordered(sample.problem, RowOrder::unrelated), Linear{}, Auto{}).result();
+  ASSERT_NE(alone.identifiable.verdict, Verdict::not_identifiable) << alone.identifiable.reason;
+  for (const RowOrder order : {RowOrder::unknown, RowOrder::probably_linked}) {
+    const Result found = fit(ordered(sample.problem, order), Linear{}, Auto{}).result();
+    EXPECT_EQ(found.parameters, alone.parameters);
+    EXPECT_EQ(found.identifiable.verdict, alone.identifiable.verdict);
+  }
+}
+
 TEST(Automatic, does_not_take_groups_for_an_order) {
   // Groups by response, shuffled within: rows beside each other share a group, and so agree without being linked.
   Simulation sample = sensing_sample(300, 1, 5);

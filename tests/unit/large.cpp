@@ -328,6 +328,27 @@ TEST_F(LargeFiles, ReadsEveryRowOfEveryFileOnce) {
   }
 }
 
+TEST_F(LargeFiles, EveryKindOfLineEndEndsALineOnceWhereverBlocksOfTheFileAreCut) {
+  const std::vector<std::string> line_ends{"\n", "\r\n", "\r"};
+  constexpr int rows = 200000;  // several blocks of the file, and most of them cut within a line
+  for (const std::string& scratch : {std::string(), folder_.string()}) {
+    for (std::size_t k = 0; k <= line_ends.size(); ++k) {
+      std::string content = "y,z" + line_ends[k % 3];
+      for (int row = 0; row < rows; ++row)
+        content += std::to_string(row) + "," + std::to_string(7 * row) + line_ends[k < 3 ? k : std::size_t(row) % 3];
+      const std::string file = write("t.csv", content);
+      Team alone;
+      const ReadOptions options{.scratch = scratch, .piece_rows = 30011, .sample_rows = 10};
+      const LargeTables read = read_tables_in_pieces({file}, {}, {.response = {"y"}}, alone, options);
+      const Matrix y = all_rows(read.responses), z = all_rows(read.features);
+      ASSERT_EQ(y.rows(), rows) << k;
+      ASSERT_EQ(z.rows(), rows) << k;
+      EXPECT_EQ(y.col(0), Vector::LinSpaced(rows, 0, rows - 1)) << k;
+      EXPECT_EQ(z.col(0), 7 * Vector::LinSpaced(rows, 0, rows - 1)) << k;
+    }
+  }
+}
+
 TEST_F(LargeFiles, EveryProcessKnowsWhetherBothSidesAreCutAlike) {
   const std::vector<std::string> y{write("y-1.csv", numbered("y,x", 0, 4)), write("y-2.csv", numbered("y,x", 4, 7)),
                                    write("y-3.csv", numbered("y,x", 7, 9))},

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <omp.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -31,10 +32,11 @@ TEST(Table, numbers_are_read_in_every_common_form) {
 }
 
 TEST(Table, line_ends_byte_order_mark_and_missing_last_line_feed_make_no_difference) {
-  for (const std::string content : {"a,b\n1,2\n3,4\n", "a,b\r\n1,2\r\n3,4\r\n",
-                                    "\xEF\xBB\xBF"
-                                    "a,b\n1,2\n3,4",
-                                    "a,b\r\n1,2\r\n3,4\r\n\r\n\r\n"}) {
+  for (const std::string content :
+       {"a,b\n1,2\n3,4\n", "a,b\r\n1,2\r\n3,4\r\n",
+        "\xEF\xBB\xBF"
+        "a,b\n1,2\n3,4",
+        "a,b\r\n1,2\r\n3,4\r\n\r\n\r\n", "a,b\r1,2\r3,4\r", "a,b\r1,2\r3,4", "a,b\r1,2\n3,4\r\n\r"}) {
     const Table table = parse(content);
     ASSERT_EQ(table.rows, 2) << content;
     EXPECT_EQ(table.columns[0].name, "a");
@@ -81,7 +83,21 @@ TEST(Table, empty_cells_and_infinities_are_no_numbers) {
             "t.csv:2: column \"v\" holds \"1e400\"; a number was expected");
 }
 
+TEST(Table, a_second_sign_makes_no_number) {
+  for (const std::string cell : {"+-1", "++1", "-+1", "--1", "+", "-"})
+    EXPECT_EQ(complaint([&] { (void)parse("v\n" + cell + "\n").numbers("v"); }),
+              "t.csv:2: column \"v\" holds \"" + cell + "\"; a number was expected");
+}
+
+TEST(Table, a_first_line_of_numbers_is_no_header) {
+  EXPECT_EQ(complaint("1.5,2\n3,4\n"),
+            "t.csv:1: the first line holds numbers only (it begins with \"1.5\"), where the names of the columns were "
+            "expected; put a line of names above it");
+  EXPECT_EQ(parse("year,2020\n1,2\n").rows, 1);
+}
+
 TEST(Table, ragged_rows_are_named_with_their_line) {
+  EXPECT_EQ(complaint("a,b\r1,2\r3\r"), "t.csv:3: 1 field; the header has 2");
   EXPECT_EQ(complaint("a,b\n1,2\n3\n"), "t.csv:3: 1 field; the header has 2");
   EXPECT_EQ(complaint("a,b\r\n1,2\r\n3,4,5\r\n"), "t.csv:3: 3 fields; the header has 2");
 }
@@ -160,6 +176,9 @@ TEST(Table, large_files_are_read_in_parts_with_the_same_outcome) {
   std::string rows;
   while (rows.size() < (std::size_t{3} << 20))
     rows += fmt::format("{},{},{}\n", rows.size(), 0.5 * double(rows.size()), rows.size() % 7);
+  std::string lone_returns;
+  for (const char c : header + rows) lone_returns += c == '\n' ? '\r' : c;
+  const std::size_t rows_written = static_cast<std::size_t>(std::count(rows.begin(), rows.end(), '\n'));
   const auto with = [&](double share, const std::string& line) {
     const std::size_t at = rows.find('\n', std::size_t(share * double(rows.size()))) + 1;
     return header + rows.substr(0, at) + line + rows.substr(at);
@@ -168,6 +187,9 @@ TEST(Table, large_files_are_read_in_parts_with_the_same_outcome) {
   for (const char c : header + rows) returns += c == '\n' ? "\r\n" : std::string(1, c);
   const std::vector<std::string> contents{header + rows,
                                           returns,
+                                          lone_returns,
+                                          lone_returns + "1,2\r",
+                                          "a,b,c\r" + rows,
                                           header + rows + "\n\n",
                                           header + rows.substr(0, rows.size() - 1),
                                           with(0.9, "1,2\n"),
@@ -185,6 +207,8 @@ TEST(Table, large_files_are_read_in_parts_with_the_same_outcome) {
     EXPECT_TRUE(once == outcome(content, 4))
         << once.substr(0, 200) << " against " << outcome(content, 4).substr(0, 200);
   }
+  for (const std::string& content : {header + rows, returns, lone_returns, "a,b,c\r" + rows})
+    EXPECT_EQ(static_cast<std::size_t>(parse(content).rows), rows_written);
   // A blank line where a part begins is complained of once rows follow.
   EXPECT_EQ(outcome(with(0.9, "\n"), 3).substr(0, 6), "t.csv:");
 }

@@ -7,6 +7,7 @@
 #include "support/complaint.hpp"
 #include "support/fits.hpp"
 #include "support/thread_team.hpp"
+#include "unshuffle/core/agreement.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/fitted/fitted.hpp"
 #include "unshuffle/model/function.hpp"
@@ -90,6 +91,48 @@ TEST(Team, BlocksGoToTheProcessWithLeastToDoAndGiantsToEveryone) {
   EXPECT_EQ(owners_of({{1, 1}}, 2, true), std::vector{0});  // not a row for each
   EXPECT_EQ(owners_of({{4, 4}, {4, 4}, {4, 4}, {4, 4}}, 2, true), (std::vector{0, 1, 0, 1}));
   EXPECT_EQ(owners_of({{2, 2}, {9, 9}, {2, 2}}, 2, true), (std::vector{0, everyone, 1}));
+}
+
+/// What the leader says when processes that are not given the same call fit().
+template <class Change>
+std::string said_of_unlike_processes(const Change& change) {
+  return as_team(3, [&](Team& team) {
+    Problem problem = drawn(40, 40, 1);
+    Ls ls;
+    Execution execution{.threads = 1, .team = &team};
+    if (team.rank() == 2) change(problem, execution);
+    return complaint([&] { (void)fit(problem, Linear{}, ls, execution); });
+  });
+}
+
+TEST(Team, ProcessesThatAreNotGivenTheSameSayInWhatTheyDiffer) {
+  const std::string begin =
+      "processes of one run must be given the same tables, options and version as process 1; "
+      "process 3 of 3 has ";
+  EXPECT_EQ(said_of_unlike_processes([](Problem&, Execution& execution) { execution.seed = 7; }),
+            begin + "seed: 7 instead of 0");
+  EXPECT_EQ(said_of_unlike_processes([](Problem& problem, Execution&) {
+              problem.z.col(0).swap(problem.z.col(1));
+              std::swap(problem.z_names[0], problem.z_names[1]);
+            }).substr(0, begin.size() + 66),
+            begin + "coefficients: z2,z1,intercept instead of z1,z2,intercept, columns of");
+  const std::string content = said_of_unlike_processes([](Problem& problem, Execution&) { problem.z(3, 1) += 1e-15; });
+  EXPECT_EQ(content.substr(0, begin.size() + 13), begin + "values of z: ");
+  const std::string shorter = said_of_unlike_processes([](Problem& problem, Execution&) {
+    problem.z = Matrix(problem.z.topRows(30));
+    problem.feature_weights = Vector();
+  });
+  EXPECT_NE(shorter.find("rows of features: 30 instead of 40"), std::string::npos) << shorter;
+  EXPECT_EQ(said_of_unlike_processes([](Problem&, Execution& execution) { execution.threads = 2; }), "");
+}
+
+TEST(Team, WhatOneProcessLacksIsADifference) {
+  const std::string said = as_team(2, [](Team& team) {
+    std::vector<Common> own{{"--out", "fit.json"}};
+    if (team.leads()) own.push_back({"--robust", "true"});
+    return complaint([&] { require_agreement(team, own); });
+  });
+  EXPECT_NE(said.find("process 2 of 2 has --robust: none instead of true"), std::string::npos) << said;
 }
 
 struct Shape {

@@ -14,6 +14,7 @@
 #include "unshuffle/model/spline.hpp"
 #include "verdict/collinear.hpp"
 #include "verdict/identifiability.hpp"
+#include "verdict/recurrence.hpp"
 
 namespace unshuffle {
 namespace {
@@ -251,6 +252,27 @@ TEST(Verdict, rotations_are_named_for_models_linear_in_the_features_only) {
   };
   EXPECT_TRUE(blames_rotations(Linear{}));
   EXPECT_FALSE(blames_rotations(Sine{}));
+}
+
+std::string said_of(const std::vector<Ending>& endings) {
+  const Problem problem = completed(told_apart(100, 0.1, 1));
+  const Identifiability said = said_by_starts(endings, problem, *Linear{}.bound_to(problem));
+  EXPECT_EQ(said.verdict, Verdict::not_assessed);
+  EXPECT_EQ(said.advice.empty(), said.reason.empty());
+  return said.reason;
+}
+
+TEST(Starts, that_lead_to_solutions_as_good_as_each_other_or_never_to_the_same_are_told) {
+  const Vector here = Eigen::Vector3d(1, 2, -1), near = Eigen::Vector3d(1, 2.001, -1),
+               there = Eigen::Vector3d(3, -2, 1);
+  EXPECT_EQ(said_of({{here, 1.0}}), "");
+  EXPECT_EQ(said_of({{here, 1.0}, {near, 1.0 + 1e-9}}), "");
+  EXPECT_EQ(said_of({{here, 1.0}, {near, 1.0 + 1e-9}, {there, 1.5}}), "");
+  const std::string tied = said_of({{here, 1.0}, {near, 1.0 + 1e-9}, {there, 1 + 1e-8}});
+  EXPECT_EQ(tied.substr(0, 71), "two solutions that predict differently are equally good to rounding (ob");
+  const std::string alone = said_of({{here, 1.0}, {there, 1.5}, {2 * there, 2}});
+  EXPECT_EQ(alone.substr(0, 88),
+            "one of 3 starts led to this solution, the others elsewhere (next best objective 1.5, her");
 }
 
 }  // namespace

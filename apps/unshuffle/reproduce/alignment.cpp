@@ -54,11 +54,8 @@ Measurements measure(const Settings& settings) {
 
 Findings judge(const Measurements& all) {
   auto on_outliers = [&](const std::string& plan) {
-    double mass = 0;
-    for (const Measurement& link : select(all, {plan, "", "mass"})) {
-      if (link.x >= kept || link.run >= kept) mass += link.value;
-    }
-    return mass;
+    const Matrix mass = matrix_of(select(all, {plan, "", "mass"}), points, points);
+    return mass.sum() - mass.topLeftCorner(kept, kept).sum();
   };
   const double exact = on_outliers("exact"), robust = on_outliers("robust");
   Findings findings;

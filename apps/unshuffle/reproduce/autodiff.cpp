@@ -119,10 +119,10 @@ Measurements measure(const Settings& settings) {
 Findings judge(const Measurements& all) {
   Findings findings;
   auto at_200 = [&](const char* method, const char* quantity) {
-    return values_at(select(all, {"cost", method, quantity}), 200).front();
+    return value_at(all, {"cost", method, quantity}, 200);
   };
-  const double error_1 = values_at(select(all, {"accuracy", "", ""}), 1).front();
-  const double error_200 = values_at(select(all, {"accuracy", "", ""}), 200).front();
+  const double error_1 = value_at(all, {"accuracy", "", ""}, 1);
+  const double error_200 = value_at(all, {"accuracy", "", ""}, 200);
   findings.claims.push_back(
       {"Running Sinkhorn until convergence (200 iterations) leads to a better gradient than few iterations.",
        error_200 < error_1,

@@ -47,7 +47,7 @@ Measurements measure(const Settings& settings) {
 Findings judge(const Measurements& all) {
   Findings findings;
   double off = 0, as_defined = 0, largest = 0, alternating = 0;
-  auto value = [&](const char* method, double d) { return values_at(select(all, {"", method, ""}), d).front(); };
+  auto value = [&](const char* method, double d) { return value_at(all, {"", method, ""}, d); };
   for (const double d : settings_of(all)) {
     off = std::max({off, std::abs(value("bilevel", d) / value("bilevel, formula", d) - 1),
                     std::abs(value("alternating", d) / value("alternating, formula", d) - 1)});

@@ -66,13 +66,10 @@ Findings judge(const Measurements& all) {
   std::string slopes;
   double poor_diagonal = 0;
   for (const std::string& start : panels_of(all)) {
-    const double slope = select(all, {start, "", "slope over truth"}).front().value;
+    const double slope = value_at(all, {start, "", "slope over truth"}, 0);
     slopes += fmt::format("{}{:.2f} from a {} start", slopes.empty() ? "" : ", ", slope, start);
-    double diagonal = 0;
-    for (const Measurement& cell : select(all, {start, "", "linked"})) {
-      if (cell.x == cell.run) diagonal += cell.value;
-    }
-    poor_diagonal = diagonal / rows;  // the poor start is the last one
+    poor_diagonal =
+        matrix_of(select(all, {start, "", "linked"}), rows, rows).trace() / rows;  // of the last, poor start
   }
   findings.claims.push_back(
       {"EM gets stuck at a correspondence that is not the true one.", poor_diagonal < 0.2,

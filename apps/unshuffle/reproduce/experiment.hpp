@@ -22,7 +22,7 @@ using Measurements = std::vector<Measurement>;
 
 [[nodiscard]] std::string to_csv(const Measurements& measurements);
 /// Throws BadData naming file and line for anything to_csv would not have written.
-[[nodiscard]] Measurements measurements_from_csv(const std::string& path);
+[[nodiscard]] Measurements measurements_from_csv(const std::string& content, const std::string& source);
 
 /// A claim of the paper, and the result here.
 struct Claim {
@@ -56,7 +56,7 @@ struct Experiment {
   std::string name;
   std::string content;  ///< What it is, in one sentence.
   Measurements (*measure)(const Settings&);
-  Findings (*judge)(const Measurements&);
+  Findings (*judge)(const Measurements&);  ///< Throws BadData when measurements are missing or impossible.
 };
 
 Experiment sensing_experiment();

@@ -5,6 +5,7 @@
 
 #include "core/random.hpp"
 #include "reproduce/summaries.hpp"
+#include "unshuffle/core/error.hpp"
 #include "unshuffle/model/linear.hpp"
 #include "unshuffle/objective/evaluator.hpp"
 
@@ -75,6 +76,7 @@ Findings judge(const Measurements& all) {
     minima.push_back(mean(values_at(select(all, {name, "", "local_minima"}), 0)));
     counts += fmt::format("{}{:.1f} for {}", counts.empty() ? "" : ", ", minima.back(), name);
   }
+  if (minima.size() < 2) throw BadData("two kinds of smoothing at least were expected, each a panel of its own");
   findings.claims.push_back({"Entropic smoothing of the lower problem removes local minima of the objective.",
                              minima[1] < minima[0],
                              fmt::format("Local minima along the line, mean over draws: {}.", counts)});

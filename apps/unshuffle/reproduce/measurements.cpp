@@ -1,6 +1,10 @@
 #include <fmt/format.h>
 
+#include <cmath>
+#include <limits>
+
 #include "reproduce/experiment.hpp"
+#include "unshuffle/core/error.hpp"
 #include "unshuffle/tables/table.hpp"
 
 namespace unshuffle::app {
@@ -20,13 +24,15 @@ std::string to_csv(const Measurements& measurements) {
   return out;
 }
 
-Measurements measurements_from_csv(const std::string& path) {
-  const Table table = read_csv(path, KeepText::always);
+Measurements measurements_from_csv(const std::string& content, const std::string& source) {
+  const Table table = parse_csv(content, source, KeepText::always);
   const auto &x = table.numbers("x"), &run = table.numbers("run"), &value = table.numbers("value");
   const auto &panel = text_of(table, "panel"), &method = text_of(table, "method"),
              &quantity = text_of(table, "quantity");
   Measurements read(x.size());
   for (std::size_t k = 0; k < read.size(); ++k) {
+    if (run[k] != std::trunc(run[k]) || std::abs(run[k]) > std::numeric_limits<int>::max())
+      throw BadData(fmt::format("{}: row {}: run = {}; a whole number was expected", source, k + 1, run[k]));
     read[k] = {panel[k], x[k], static_cast<int>(run[k]), method[k], quantity[k], value[k]};
   }
   return read;

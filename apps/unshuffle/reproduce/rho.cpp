@@ -35,18 +35,12 @@ Measurements measure(const Settings&) {
   return all;
 }
 
-Matrix matrix_of(const Measurements& cells) {
-  Matrix plan = Matrix::Zero(points, points);
-  for (const Measurement& cell : cells) plan(Index(cell.x), cell.run) = cell.value;
-  return plan;
-}
-
 Findings judge(const Measurements& all) {
   Findings findings;
   std::string shares;
   double first = 0, last = 0;
   for (const std::string& panel : panels_of(all)) {
-    const Matrix plan = matrix_of(select(all, {panel, "", ""}));
+    const Matrix plan = matrix_of(select(all, {panel, "", ""}), points, points);
     const double beyond = plan.bottomRows(points / 2).sum() / plan.sum();
     if (shares.empty()) first = beyond;
     last = beyond;

@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "core/in_parallel.hpp"
+#include "unshuffle/core/error.hpp"
 
 namespace unshuffle::app {
 namespace {
@@ -40,6 +41,25 @@ std::vector<std::string> methods_of(const Measurements& all) {
   return distinct<std::string>(all, &Measurement::method);
 }
 std::vector<double> settings_of(const Measurements& all) { return distinct<double>(all, &Measurement::x); }
+
+Matrix matrix_of(const Measurements& cells, Index rows, Index columns) {
+  Matrix matrix = Matrix::Zero(rows, columns);
+  for (const Measurement& cell : cells) {
+    if (!(cell.x >= 0 && cell.x < double(rows) && cell.x == std::trunc(cell.x)) || cell.run < 0 || cell.run >= columns)
+      throw BadData(fmt::format("panel {}: x = {} and run = {} name no cell of a {} × {} matrix", cell.panel, cell.x,
+                                cell.run, rows, columns));
+    matrix(static_cast<Index>(cell.x), cell.run) = cell.value;
+  }
+  return matrix;
+}
+
+double value_at(const Measurements& all, const Which& which, double x) {
+  const std::vector<double> values = values_at(select(all, which), x);
+  if (values.empty())
+    throw BadData(fmt::format("no measurement of panel \"{}\", method \"{}\", quantity \"{}\" at x = {}", which.panel,
+                              which.method, which.quantity, x));
+  return values.front();
+}
 
 std::vector<double> values_at(const Measurements& all, double x) {
   std::vector<double> values;

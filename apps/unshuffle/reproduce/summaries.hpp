@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "reproduce/experiment.hpp"
+#include "unshuffle/core/types.hpp"
 
 namespace unshuffle::app {
 
@@ -18,6 +19,12 @@ struct Which {
 [[nodiscard]] std::vector<std::string> panels_of(const Measurements& all);
 [[nodiscard]] std::vector<std::string> methods_of(const Measurements& all);
 [[nodiscard]] std::vector<double> settings_of(const Measurements& all);
+
+/// The cells x, run of a matrix; the others are 0. Throws BadData for one that it does not have.
+[[nodiscard]] Matrix matrix_of(const Measurements& cells, Index rows, Index columns);
+
+/// The first value at x of those measurements; throws BadData when there is none.
+[[nodiscard]] double value_at(const Measurements& all, const Which& which, double x);
 
 [[nodiscard]] std::vector<double> values_at(const Measurements& all, double x);
 [[nodiscard]] double mean(const std::vector<double>& values);

@@ -68,6 +68,9 @@ class Team {
 /// Whether there are other processes to share work with.
 [[nodiscard]] inline bool several(const Team* team) { return team != nullptr && team->size() > 1; }
 
+/// How many processes mpirun or srun started together with this one, itself included.
+[[nodiscard]] int processes_started();
+
 /// The processes started by mpirun; a team of one without it. Throws InvalidInput when there are several and this
 /// program was built without MPI.
 [[nodiscard]] std::unique_ptr<Team> make_team();

@@ -32,6 +32,7 @@ class Pieces {
  private:
   struct Place {
     Index rows = 0;
+    Index most_rows = 0;
     std::size_t offset = 0;  // in the file, in bytes
     Matrix in_memory{};
   };

@@ -5,6 +5,7 @@
 
 #include "unshuffle/core/export.hpp"
 #include "unshuffle/model/model.hpp"
+#include "unshuffle/objective/evaluator.hpp"
 #include "unshuffle/tables/problem.hpp"
 
 namespace UNSHUFFLE_EXPORT unshuffle {
@@ -13,7 +14,11 @@ namespace UNSHUFFLE_EXPORT unshuffle {
 /// squared.
 void require_estimable(const Problem& problem, const Model& bound);
 
-/// Memory of all plans of a problem on the dense backend, with cost and workspace.
+/// Throws BadData when predictions with these parameters are too far from the responses for the difference to be
+/// squared.
+void require_finite_costs(const Evaluator& evaluator, const VectorRef& w);
+
+/// Of all plans of a problem on the dense backend together, with cost and workspace.
 [[nodiscard]] double dense_bytes(const Problem& problem);
 [[nodiscard]] double free_memory_bytes();
 

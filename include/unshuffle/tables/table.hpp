@@ -46,7 +46,7 @@ struct Table {
 
 enum class KeepText { where_needed, always };
 
-/// RFC 4180 with a header: quoted fields, LF or CRLF, an optional byte order mark, blank lines at the end only.
+/// RFC 4180 with a header: quoted fields, LF, CRLF or CR, an optional byte order mark, blank lines at the end only.
 /// Throws BadData (`features.csv:17: ...`) for what cannot be a table, SystemFailure when the disk fails.
 [[nodiscard]] Table read_csv(const std::string& path, KeepText keep_text = KeepText::where_needed);
 

@@ -5,9 +5,14 @@
 #include <torch/csrc/jit/serialization/unpickler.h>
 #include <torch/serialize.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <map>
 #include <sstream>
 #include <string_view>
 
+#include "core/text.hpp"
+#include "pixels/pickle_depth.hpp"
 #include "unshuffle/core/error.hpp"
 
 namespace unshuffle::pixels {
@@ -31,19 +36,47 @@ std::string in_plain_words(std::string pickle) {
   return pickle.append(pair_and_stop);
 }
 
-c10::IValue unpickle(const std::string& content) {
+/// Bytes of every record of the archive that a tensor was made of, by where they lie.
+using Storages = std::map<const void*, std::size_t>;
+
+c10::IValue unpickle(const std::string& content, const std::string& source, Storages& storages) {
   std::istringstream stream(content);
   caffe2::serialize::PyTorchStreamReader archive(&stream);
   const auto [data, size] = archive.getRecord("data.pkl");
   const std::string pickle = in_plain_words({static_cast<const char*>(data.get()), size});
+  require_shallow_pickle(pickle, source);
   std::size_t at = 0;
   const auto read = [&](char* buffer, std::size_t length) {
     const std::size_t count = pickle.copy(buffer, length, at);
     at += count;
     return count;
   };
-  const auto storage = [&](const std::string& name) { return std::get<0>(archive.getRecord("data/" + name)); };
+  const auto storage = [&](const std::string& name) {
+    auto [bytes, count] = archive.getRecord("data/" + name);
+    storages[bytes.get()] = count;
+    return std::move(bytes);
+  };
   return torch::jit::Unpickler(read, nullptr, nullptr, storage, torch::kCPU).parse_ivalue();
+}
+
+/// libtorch believes what a tensor says of its size and reads on behind the end of what there is.
+void require_inside(const torch::Tensor& tensor, const Storages& storages, const std::string& name,
+                    const std::string& source) {
+  const auto refuse = [&](const char* why) {
+    throw BadData(fmt::format("{}: the tensor \"{}\" {}; the file is damaged", source, printable(name), why));
+  };
+  if (!tensor.defined() || tensor.layout() != torch::kStrided || tensor.is_quantized()) refuse("is not a plain one");
+  const auto found = storages.find(tensor.storage().data());
+  const double bytes = found == storages.end() ? 0 : static_cast<double>(found->second);
+  double last = static_cast<double>(tensor.storage_offset()), count = 1;
+  if (last < 0) refuse("begins before its numbers");
+  for (std::int64_t k = 0; k < tensor.dim(); ++k) {
+    if (tensor.size(k) < 0 || tensor.stride(k) < 0) refuse("has a size below 0");
+    count *= static_cast<double>(tensor.size(k));
+    last += static_cast<double>(tensor.stride(k)) * std::max(0.0, static_cast<double>(tensor.size(k)) - 1);
+  }
+  const auto each = static_cast<double>(tensor.element_size());
+  if (count > 0 && (each * (last + 1) > bytes || each * count > bytes)) refuse("is larger than the numbers there are");
 }
 
 }  // namespace
@@ -56,7 +89,8 @@ StateDictionary read_state(const std::string& content, const std::string& source
                     source));
   }
   try {
-    c10::IValue value = unpickle(content);
+    Storages storages;
+    c10::IValue value = unpickle(content, source, storages);
     if (value.isTuple() && value.toTupleRef().elements().size() == 2) value = value.toTupleRef().elements()[1];
     if (!value.isGenericDict()) throw BadData(fmt::format("{}: holds no state dictionary", source));
     StateDictionary state;
@@ -64,6 +98,7 @@ StateDictionary read_state(const std::string& content, const std::string& source
       if (!entry.key().isString() || !entry.value().isTensor()) {
         throw BadData(fmt::format("{}: holds something other than tensors by name", source));
       }
+      require_inside(entry.value().toTensor(), storages, entry.key().toStringRef(), source);
       state.emplace(entry.key().toStringRef(), entry.value().toTensor());
     }
     return state;
