@@ -1,4 +1,4 @@
-// What users of the shared library may call: everything that include/unshuffle declares. The rest stays hidden.
+// Exported symbols of the shared library: everything declared in include/unshuffle. The rest is hidden.
 #pragma once
 
 /// Placed before the name of a namespace; applies to what that namespace block declares.
