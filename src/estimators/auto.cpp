@@ -73,8 +73,8 @@ Estimate by_all_links(const Auto& options, const Facts& facts, const Input& inpu
   const char* noise = options.noise.sd > 0 ? ", noise given" : ", noise estimated";
   const char* why = facts.scalar ? "one response and an additive model make all links together affordable"
                     : options.precision.backend == Backend::dense
-                        ? "the dense backend was asked for: all pairs are looked at"
-                        : "several responses, or a model that is not additive: all pairs are looked at";
+                        ? "the dense backend was requested: all pairs are considered"
+                        : "several responses, or a model that is not additive: all pairs are considered";
   return explain(estimate(entropic, input), entropic, "likelihood over all links" + groups + noise, because + why);
 }
 
@@ -87,13 +87,13 @@ Estimate by_order(const Auto& options, const Input& input) {
   const std::string found = by_mixture.identifiable.reason;
   const bool unsure = by_mixture.contradicted || by_mixture.order_is_chance;
   if (!unsure || !input.bound.linear_in_parameters()) {
-    return explain(std::move(by_mixture), mixture, "rows in order, right or wrong link by link", found);
+    return explain(std::move(by_mixture), mixture, "rows in order, each link right or wrong", found);
   }
   const Adjusted adjusted = adjusted_of(options);
   Estimate by_regression = estimate(adjusted, input);
   by_regression.contradicted = by_mixture.contradicted;
   return explain(std::move(by_regression), adjusted, "regression on rows in order, adjusted for wrong links",
-                 "a mixture will not do: " + found);
+                 "the mixture model was rejected: " + found);
 }
 
 // An uncertain answer may have a larger error than regression on all rows, which wrong links attenuate but which is
