@@ -204,15 +204,16 @@ constexpr std::array routes{
     Route{{"pairs have prior weights, or a soft key", "entropic", "all links, weighted by their prior odds"},
           [](const Facts& facts) { return facts.prior; },
           by_prior},
-    Route{{"rows may be linked in order: you say so, or both tables have as many rows, no groups, and you did not say "
-           "that the order means nothing",
-           "mixture, adjusted, ls or entropic",
-           "a mixture of right and wrong links; adjusted regression where regression on all rows or the features "
-           "contradict it; ordinary regression where its expected error is smaller; all links where the order leaves "
-           "the answer open or groups tell more"},
-          [](const Facts& facts) { return facts.order_may_tell; },
-          by_order_first},
-    Route{{"otherwise", "entropic", "all links, within groups and beside known pairs where given"},
+    Route{
+        {"rows may be linked in order: by the hint, or because both tables have equally many rows, there are no groups "
+         "and the hint does not rule it out",
+         "mixture, adjusted, ls or entropic",
+         "a mixture of right and wrong links; adjusted regression if regression on all rows or the features contradict "
+         "it; ordinary regression if its expected error is smaller; all links if the order leaves the answer open or "
+         "groups are more informative"},
+        [](const Facts& facts) { return facts.order_may_tell; },
+        by_order_first},
+    Route{{"otherwise", "entropic", "all links, within groups and with known pairs if given"},
           [](const Facts&) { return true; },
           without_order},
 };
