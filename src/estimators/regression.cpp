@@ -1,4 +1,6 @@
 // Ordinary regression: on rows in the order given, and on pairs that are known.
+#include <fmt/format.h>
+
 #include "estimators/unlinked.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/wording.hpp"
