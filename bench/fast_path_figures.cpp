@@ -1,5 +1,5 @@
 // The numbers behind the pictures of docs/fast-path.md, as CSV files in the folder given:
-//   points.csv, nodes.csv, boxes.csv, grid.csv   a small measure and what stands for it
+//   points.csv, nodes.csv, boxes.csv, grid.csv   a small measure and its compression
 //   accuracy.csv                                 error against the uncompressed solve by box width and order
 // docs/fast_path_figures.py draws them.
 #include <fmt/format.h>

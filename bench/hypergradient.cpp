@@ -168,7 +168,7 @@ LineResult line_on(Index n, int repeats) {
     std::mt19937_64 generator(4);
     std::vector<double> times;
     for (int k = 0; k < repeats; ++k) {
-      // In a new order every time: a branch predictor learns a small array's by heart.
+      // In a new order every time: a branch predictor would memorise that of a small array.
       std::shuffle(copy.begin(), copy.end(), generator);
       times.push_back(measure::seconds([&] { std::sort(copy.begin(), copy.end()); }));
     }

@@ -1,7 +1,7 @@
-// The paper as it stands, to compare with: 200 log-domain Sinkhorn iterations, then the gradient of its theorem through
-// the dense inverse of K = I - S̄ᵀS̄, S̄ being S without its last column. Two departures, neither of which costs time: the
-// theorem's (1 - C) reads (ε - C), without which it is not the gradient, and the n×n×n tensors P and Q are contracted
-// with C∘S as they arise, without which memory would be O(n³).
+// A literal implementation of the paper, for comparison: 200 log-domain Sinkhorn iterations, then the gradient of its
+// theorem through the dense inverse of K = I - S̄ᵀS̄, S̄ being S without its last column. Two departures, neither of which
+// costs time: the theorem's (1 - C) reads (ε - C), without which it is not the gradient, and the n×n×n tensors P and Q
+// are contracted with C∘S as they arise, without which memory would be O(n³).
 //
 // Written as one would with Eigen: array expressions, so exponentials are vectorised, and every pass runs along
 // columns in memory. Equal weights, n = m.

@@ -1,4 +1,4 @@
-// Times, and peak memory of a piece of work in a process of its own.
+// Time and peak memory of a piece of work, in a separate process.
 #pragma once
 
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a fit from Python costs beyond the C++ library's own time, which every fit reports. Needs: pip install .
+"""Overhead of a fit from Python over the C++ library's own time, which every fit reports. Needs: pip install .
 
 Prints a Markdown table; --check exits with 1 when it is 5 % or more for any method.
 """

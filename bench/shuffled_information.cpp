@@ -1,4 +1,4 @@
-// How well fully shuffled coefficients can be known at all: the bound of docs/believing.md.
+// How well fully shuffled coefficients can be determined at all: the bound of docs/believing.md.
 //
 // For every draw of `simulate gamma` (n = 50,000, noise variance 0.1) the information about (intercept, w, log σ²) that
 // the responses hold when nothing is known of the links is the mean Hessian of the likelihood at the truth. An estimate

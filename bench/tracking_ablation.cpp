@@ -1,4 +1,4 @@
-// What each part of the tracker is worth: bench_tracking_ablation terms|training|gates DATA OUT.csv [SEQUENCE...]
+// The contribution of each part of the tracker: bench_tracking_ablation terms|training|gates DATA OUT.csv [SEQUENCE...]
 //
 // DATA holds MOTChallenge folders with ground truth. One line per variant, sequence and seed; every model is trained on
 // the detections of the very video it is scored on, the ground truth is used for scoring and for the bound only.

@@ -1,4 +1,4 @@
-"""One table whose response column got partly shuffled: a fit, its standard errors and a plot, as with scikit-learn."""
+"""One table whose response column was partly shuffled: a fit, its standard errors and a plot, as with scikit-learn."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Some responses belong to nobody in the feature table: they are left unmatched instead of bending the fit."""
+"""Some responses have no partner in the feature table: they stay unmatched instead of distorting the fit."""
 
 import numpy as np
 from sklearn.linear_model import LinearRegression

@@ -1,4 +1,4 @@
-"""Wages in one table, people in another, no key in common but the city."""
+"""Wages in one table, people in another, with only the city in common."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-// Any bytes as the checkpoint of a fit: read, or refused, never worse.
+// Arbitrary bytes as the checkpoint of a fit are read or rejected, without crashing.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,4 +1,5 @@
-// Any bytes as a CSV file: read, or refused with BadData, never worse; what was read survives being written.
+// Arbitrary bytes as a CSV file are read or rejected with BadData, without crashing; what was read survives a round
+// trip.
 #include <cstddef>
 #include <cstdint>
 #include <string>

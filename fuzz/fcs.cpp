@@ -1,4 +1,4 @@
-// Any bytes as an FCS file: read, or refused with BadData, never worse.
+// Arbitrary bytes as an FCS file are read or rejected with BadData, without crashing.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -1,4 +1,4 @@
-// Any bytes as a Gating-ML file, applied to a few events: read, or refused with BadData, never worse.
+// Arbitrary bytes as a Gating-ML file, applied to a few events, are read or rejected with BadData, without crashing.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,4 +1,5 @@
-// Any bytes as the project's own JSON files (fits, tracker models, checkpoints): read, or refused, never worse.
+// Arbitrary bytes as the project's own JSON files (fits, tracker models, checkpoints) are read or rejected, without
+// crashing.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-// Any bytes as the files of a MOTChallenge folder: read, or refused with BadData, never worse.
+// Arbitrary bytes as the files of a MOTChallenge folder are read or rejected with BadData, without crashing.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

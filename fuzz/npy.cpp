@@ -1,4 +1,5 @@
-// Any bytes as a .npy file: read, or refused with BadData, never worse; and never a table larger than the file.
+// Arbitrary bytes as a .npy file are read or rejected with BadData, without crashing, and never give a table larger
+// than the file.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-// Reading foreign bytes may end in BadData and in nothing else that is thrown.
+// Reading untrusted bytes may throw BadData and nothing else.
 #pragma once
 
 #include "unshuffle/core/error.hpp"

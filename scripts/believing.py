@@ -113,7 +113,7 @@ class Design:
 
 
 def search(design):
-    """How often the coefficients are found, and said to be."""
+    """How often the coefficients are found, and reported as identified."""
     def study(arguments):
         draws = []
         for draw in design(arguments).draws(arguments):

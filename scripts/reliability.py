@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes docs/reliability.md: problems certified, attacks, faults injected, inputs fuzzed, load held.
+"""Writes docs/results/reliability.md: problems certified, attacks, faults injected, inputs fuzzed, load held.
 
 Usage: scripts/reliability.py [--seeds N] [--attacks]
 Runs the torture suite, the attacks and the fault tests of build/release, or with --attacks the attacks alone and puts their
@@ -108,7 +108,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--attacks", action="store_true")
     options = parser.parse_args()
-    page = ROOT / "docs/reliability.md"
+    page = ROOT / "docs/results/reliability.md"
     if options.attacks:
         page.write_text(with_attacks(page.read_text(), attacks()))
         return

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs every experiment of the paper in full and writes docs/results/paper.md from the measurements, which are kept in
 # docs/results/paper with the figures drawn from them; pages go to build/results too. Arguments are passed on to
-# `unshuffle reproduce all` (--mot-data FOLDER adds the tracking table, --resume goes on after an interruption).
+# `unshuffle reproduce all` (--mot-data FOLDER adds the tracking table, --resume continues after an interruption).
 # --pages: page and figures from the kept measurements alone. Needs matplotlib (scripts/test-python.sh installs it).
 set -euo pipefail
 cd "$(dirname "$0")/.."

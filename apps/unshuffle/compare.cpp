@@ -103,7 +103,7 @@ void tell_of_unread_options(const EstimatorFlags& flags, const std::vector<Estim
       const auto values = option_values(one);
       return std::any_of(values.begin(), values.end(), [&](const auto& value) { return value.first == name; });
     });
-    if (!read) note(fmt::format("{}: none of the methods compared reads it", flag_of(name)));
+    if (!read) note(fmt::format("{}: ignored, as none of the compared methods reads it", flag_of(name)));
   }
 }
 

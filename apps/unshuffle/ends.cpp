@@ -46,17 +46,17 @@ void on_terminate() {
   std::abort();
 }
 
-/// A stream that is closed would lend its number to the next file that is opened, and what is printed would go there.
-/// What is printed to standard output fails all the same, and that is told; messages may go unread.
+/// A closed stream would give its number to the next opened file, and output would go there. Writing to standard output
+/// still fails, which is reported; messages may go unread.
 void keep_standard_streams() {
   for (const auto& [descriptor, mode] :
        {std::pair(STDIN_FILENO, O_RDONLY), std::pair(STDOUT_FILENO, O_RDONLY), std::pair(STDERR_FILENO, O_WRONLY)}) {
     if (::fcntl(descriptor, F_GETFD) >= 0) continue;
-    if (::open("/dev/null", mode) != descriptor) ::_exit(4);  // the lowest number that is free is this one
+    if (::open("/dev/null", mode) != descriptor) ::_exit(4);  // the lowest free number is this one
   }
 }
 
-/// Whoever starts a program with a signal ignored (nohup) wants that to hold.
+/// A signal that is ignored at the start (nohup) stays ignored.
 bool is_ignored(int signal) {
   struct sigaction before {};
   return ::sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN;
@@ -71,7 +71,7 @@ void leave_cleanly() {
   action.sa_handler = on_signal;
   for (const int signal : {SIGINT, SIGTERM, SIGHUP})
     if (!is_ignored(signal)) ::sigaction(signal, &action, nullptr);
-  std::signal(SIGXFSZ, SIG_IGN);  // a file above the limit is then a write that fails, with a message
+  std::signal(SIGXFSZ, SIG_IGN);  // exceeding the file size limit is then a write error with a message
 }
 
 void prepare_for_limited_memory(char** argv) {

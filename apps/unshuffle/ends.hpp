@@ -3,9 +3,9 @@
 
 namespace unshuffle::app {
 
-/// From now on SIGINT, SIGTERM and SIGHUP (exit code 128 + signal) and memory that runs out in a parallel loop (4) lead
-/// to one line on stderr and leave no unfinished file; a limit on the size of files is a write error, and standard
-/// streams that were closed take nothing.
+/// From now on SIGINT, SIGTERM and SIGHUP (exit code 128 + signal) and lack of memory in a parallel loop (4) print one
+/// line on stderr and leave no unfinished file; exceeding the file size limit is a write error, and output to closed
+/// standard streams is discarded.
 void leave_cleanly();
 
 /// When memory is limited (ulimit -v), keeps OpenBLAS from starting its own threads, which may require restarting the

@@ -26,7 +26,7 @@ class EstimatorFlags {
   /// The file that --start names; empty: none.
   [[nodiscard]] std::string start_file() const;
 
-  /// Sets what was given; throws InvalidInput for what the estimator does not read.
+  /// Sets the given options; throws InvalidInput for one that the estimator does not read.
   void apply(Estimator& estimator) const;
   /// The same, ignoring options it does not read: several estimators share one command line.
   void apply_what_is_read(Estimator& estimator) const;

@@ -212,8 +212,8 @@ int finish(const FitCommand& command, Fitted& fitted, const ColumnChoice& column
   return exit_code_of(fitted.result());
 }
 
-/// The options that were given, as processes must have them in common. Files that are read may have other names on
-/// other machines; what they hold is compared when it was read.
+/// The given options, which all processes must have in common. Input files may have other names on other machines;
+/// their contents are compared after reading.
 std::vector<Common> options_given(const CLI::App& app) {
   const std::set<std::string> own{"--threads", "--scratch", "--quiet", "--verbose"};
   const std::set<std::string> read{"RESPONSES", "FEATURES",       "--known", "--prior",

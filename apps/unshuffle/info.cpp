@@ -123,9 +123,10 @@ Command add_info(CLI::App& root) {
   const auto command = std::make_shared<InfoCommand>();
   app->add_option("FILE", command->file, "FCS file to describe instead: events, channels, irregularities.");
   app->add_flag("--json", command->json, "Print JSON.");
-  app->add_option("--describe", command->describe,
-                  "Print the command line itself: as a manual page, as completions for a shell to read, the options of "
-                  "the methods as a page, or the rules by which auto chooses.")
+  app->add_option(
+         "--describe", command->describe,
+         "Print a description of the command line: a manual page, shell completions, the options of the methods "
+         "as Markdown, or the rules by which auto chooses.")
       ->check(CLI::IsMember({"man", "bash", "zsh", "options", "auto"}));
   app->footer(
       "Examples:\n  unshuffle info --json\n  unshuffle info cells.fcs\n  source <(unshuffle info --describe bash)");

@@ -80,7 +80,7 @@ Command add_match(CLI::App& root) {
                   "Write the joined table instead: inner (pairs), left (every response) or right (every feature).")
       ->check(CLI::IsMember({"inner", "left", "right"}));
   app->add_flag("--all", command->all,
-                "Robust fits: also link the rows that the fit leaves out, as far as the smaller table goes.");
+                "Robust fits: also link the rows that the fit leaves unmatched, as far as the smaller table allows.");
   add_spreadsheet_option(*app, command->spreadsheet_safe);
   add_scale_options(*app, command->events);
   add_gate_options(*app, command->events);

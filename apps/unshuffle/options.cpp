@@ -157,7 +157,7 @@ void add_spreadsheet_option(CLI::App& command, bool& safe) {
   command.add_flag(
       "--spreadsheet-safe", safe,
       "CSV: names and cells that begin with =, +, - or @ and are not numbers get an apostrophe in front, so "
-      "that a spreadsheet shows them and runs none as a formula.");
+      "that a spreadsheet shows them instead of running them as formulas.");
 }
 
 std::string csv_cell(const std::string& text, bool spreadsheet_safe) {

@@ -45,7 +45,7 @@ void require_meaning(const CLI::Option& option, bool has_meaning, std::string_vi
 /// --spreadsheet-safe, for commands whose CSV holds names and cells of others.
 void add_spreadsheet_option(CLI::App& command, bool& safe);
 
-/// One CSV field; where it has to be safe, what a spreadsheet would run as a formula begins with an apostrophe.
+/// One CSV field; if it must be safe, anything a spreadsheet would run as a formula gets a leading apostrophe.
 [[nodiscard]] std::string csv_cell(const std::string& text, bool spreadsheet_safe);
 
 struct Output {
@@ -53,11 +53,11 @@ struct Output {
   std::string path;  ///< Empty: not requested.
 };
 
-/// Throws before a long run begins what it would end with: two options that name one file, one that names a file which
-/// is read, a file that cannot be written. Of inputs that are folders, it is their tables and descriptions that count.
+/// Fails before a long run instead of after it: two options that name the same file, an output that is also an input, a
+/// file that cannot be written. For input folders, their tables and descriptions count.
 void require_outputs(const std::vector<Output>& outputs, const std::vector<std::string>& inputs);
 
-/// The files that the options name; a pattern stands for all that match.
+/// The files that the options name, with patterns expanded.
 [[nodiscard]] std::vector<std::string> inputs_of(const TableOptions& options);
 
 /// The roles of columns, as far as the options define them.

@@ -1,4 +1,4 @@
-// What is said to whoever sits at the terminal: names from files are part of it, and must not command the terminal.
+// Output to the terminal. It contains names from files, which must not control the terminal.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@ namespace unshuffle::app {
 /// On standard output.
 void say(std::string_view text);
 
-/// A line on standard error; that nobody reads it is no reason to stop.
+/// A line on standard error; failure to write it is ignored.
 void note(std::string_view text);
 void complain(std::string_view text);
 

@@ -193,7 +193,7 @@ Command add_track(CLI::App& root) {
       ->capture_default_str();
   command->model_given =
       app->add_option("--model", command->model,
-                      "identity, constant-velocity, or a file written by train-tracker; a Siamese model looks at the "
+                      "identity, constant-velocity, or a file written by train-tracker; a Siamese model uses the "
                       "sequence's frames.")
           ->capture_default_str();
   app->add_flag("--adapt", command->adapt, "First train the model on each very video; needs no labels.");

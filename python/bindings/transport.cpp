@@ -49,7 +49,7 @@ struct Shape {
   [[nodiscard]] ArrayOut new_vectors(std::size_t length) const {
     return batched ? new_array({count, length}) : new_array({length});
   }
-  /// Matrix k as it lies, that is transposed.
+  /// Matrix k as stored, that is transposed.
   template <class Number>
   [[nodiscard]] auto at(Number* data, std::size_t k) const {
     using M = std::conditional_t<std::is_const_v<Number>, const Matrix, Matrix>;

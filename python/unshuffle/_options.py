@@ -73,7 +73,7 @@ def plain(value):
 
 
 def given(estimator, options):
-    """(name, value) of every option of the estimator object that is not at its default; None stands for the default."""
+    """(name, value) of every option of the estimator object that is not at its default; None means the default."""
     defaults = inspect.signature(type(estimator)).parameters
     chosen = []
     for name in options:

@@ -35,7 +35,7 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
 
     Parameters
     ----------
-    method : how rows are linked: "auto" looks at the data and says what it chose and why; see docs/methods.
+    method : how rows are linked: "auto" examines the data and explains its choice; see docs/methods.
     model : "linear", "sine" or "spline:K" with K knots per feature.
     fit_intercept : whether the model has an intercept (never with "sine").
     hint : "rows" when row i of one table probably belongs to row i of the other, "none" when the order means nothing;
@@ -71,7 +71,7 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
         self, y, z, x=None, *, response_weights=None, feature_weights=None, groups=None, known=None,
         prior=None
     ):
-        """Two tables: y (and x, features known beside it) of n rows, z of m rows.
+        """Two tables: y (and x, features in the same table) of n rows, z of m rows.
 
         groups: labels of the responses and labels of the features; only rows with equal labels may match.
         known: pairs (response row, feature row) that are certain.

@@ -43,7 +43,7 @@ template <class Json = nlohmann::json>
   try {
     return Json::parse(text);
   } catch (const nlohmann::json::parse_error& error) {
-    throw BadData(fmt::format("{}: not JSON: byte {} cannot be understood", source, error.byte));
+    throw BadData(fmt::format("{}: not valid JSON at byte {}", source, error.byte));
   } catch (const nlohmann::json::out_of_range&) {
     throw BadData(fmt::format("{}: holds a number beyond the largest double", source));
   }

@@ -21,7 +21,7 @@ class SharedProgress {
   SharedProgress(const Say& say, double ticks, const Stretch& stretch, bool stopped = false)
       : say_(say), ticks_(ticks), stretch_(stretch), stopped_(stopped) {}
 
-  /// Whether to go on.
+  /// Whether to continue.
   bool advance(double ticks) {
     const double now = done_.fetch_add(ticks) + ticks;
     const double share = std::min(1.0, now / ticks_);

@@ -159,24 +159,24 @@ std::uint64_t length_of(const Segment& segment) {
 Segment choose_data(const FcsText& text, std::uint64_t expected_bytes, const std::string& source,
                     std::vector<std::string>& notes) {
   const Segment header = text.data;
-  const Segment said{whole_number(text.keywords, "$BEGINDATA", source).value_or(0),
-                     whole_number(text.keywords, "$ENDDATA", source).value_or(0)};
+  const Segment declared{whole_number(text.keywords, "$BEGINDATA", source).value_or(0),
+                         whole_number(text.keywords, "$ENDDATA", source).value_or(0)};
   const bool header_usable = header.begin > 0 && header.end > header.begin;
-  const bool text_usable = said.begin > 0 && said.end > said.begin;
+  const bool text_usable = declared.begin > 0 && declared.end > declared.begin;
   if (!header_usable && !text_usable) {
     throw BadData(
         fmt::format("{}: neither the header ({}, {}) nor $BEGINDATA, $ENDDATA ({}, {}) say where the events "
                     "are",
-                    source, header.begin, header.end, said.begin, said.end));
+                    source, header.begin, header.end, declared.begin, declared.end));
   }
   if (!text_usable) return header;
-  if (!header_usable) return said;
-  if (header.begin == said.begin && header.end == said.end) return header;
-  const bool text_fits_better = length_of(said) == expected_bytes && length_of(header) != expected_bytes;
+  if (!header_usable) return declared;
+  if (header.begin == declared.begin && header.end == declared.end) return header;
+  const bool text_fits_better = length_of(declared) == expected_bytes && length_of(header) != expected_bytes;
   notes.push_back(fmt::format("{}: the header says the events are at bytes {} to {}, TEXT says {} to {}; {} is used",
-                              source, header.begin, header.end, said.begin, said.end,
+                              source, header.begin, header.end, declared.begin, declared.end,
                               text_fits_better ? "TEXT" : "the header"));
-  return text_fits_better ? said : header;
+  return text_fits_better ? declared : header;
 }
 
 /// The number of events present. The end of DATA is off by one in many files, so one byte more or less is tolerated as

@@ -1,4 +1,4 @@
-// Gating-ML 2.0 as XML → GateSet. Names are compared without their namespace prefix, which every program chooses anew.
+// Gating-ML 2.0 as XML → GateSet. Names are compared without their namespace prefix, which differs between programs.
 #include <fmt/format.h>
 
 #include <Eigen/Cholesky>

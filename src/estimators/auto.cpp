@@ -73,8 +73,8 @@ Estimate by_all_links(const Auto& options, const Facts& facts, const Input& inpu
   const char* noise = options.noise.sd > 0 ? ", noise given" : ", noise estimated";
   const char* why = facts.scalar ? "one response and an additive model make all links together affordable"
                     : options.precision.backend == Backend::dense
-                        ? "the dense backend was asked for: all pairs are looked at"
-                        : "several responses, or a model that is not additive: all pairs are looked at";
+                        ? "the dense backend was requested: all pairs are considered"
+                        : "several responses, or a model that is not additive: all pairs are considered";
   return explain(estimate(entropic, input), entropic, "likelihood over all links" + groups + noise, because + why);
 }
 
@@ -87,13 +87,13 @@ Estimate by_order(const Auto& options, const Input& input) {
   const std::string found = by_mixture.identifiable.reason;
   const bool unsure = by_mixture.contradicted || by_mixture.order_is_chance;
   if (!unsure || !input.bound.linear_in_parameters()) {
-    return explain(std::move(by_mixture), mixture, "rows in order, right or wrong link by link", found);
+    return explain(std::move(by_mixture), mixture, "rows in order, each link right or wrong", found);
   }
   const Adjusted adjusted = adjusted_of(options);
   Estimate by_regression = estimate(adjusted, input);
   by_regression.contradicted = by_mixture.contradicted;
   return explain(std::move(by_regression), adjusted, "regression on rows in order, adjusted for wrong links",
-                 "a mixture will not do: " + found);
+                 "the mixture model was rejected: " + found);
 }
 
 // An uncertain answer may have a larger error than regression on all rows, which wrong links attenuate but which is
@@ -204,15 +204,16 @@ constexpr std::array routes{
     Route{{"pairs have prior weights, or a soft key", "entropic", "all links, weighted by their prior odds"},
           [](const Facts& facts) { return facts.prior; },
           by_prior},
-    Route{{"rows may be linked in order: you say so, or both tables have as many rows, no groups, and you did not say "
-           "that the order means nothing",
-           "mixture, adjusted, ls or entropic",
-           "a mixture of right and wrong links; adjusted regression where regression on all rows or the features "
-           "contradict it; ordinary regression where its expected error is smaller; all links where the order leaves "
-           "the answer open or groups tell more"},
-          [](const Facts& facts) { return facts.order_may_tell; },
-          by_order_first},
-    Route{{"otherwise", "entropic", "all links, within groups and beside known pairs where given"},
+    Route{
+        {"rows may be linked in order: by the hint, or because both tables have equally many rows, there are no groups "
+         "and the hint does not rule it out",
+         "mixture, adjusted, ls or entropic",
+         "a mixture of right and wrong links; adjusted regression if regression on all rows or the features contradict "
+         "it; ordinary regression if its expected error is smaller; all links if the order leaves the answer open or "
+         "groups are more informative"},
+        [](const Facts& facts) { return facts.order_may_tell; },
+        by_order_first},
+    Route{{"otherwise", "entropic", "all links, within groups and with known pairs if given"},
           [](const Facts&) { return true; },
           without_order},
 };

@@ -65,9 +65,9 @@ class Descent {
     ++result_.evaluations;
     last_marginal_error_ = evaluation.marginal_error;
     last_inner_iterations_ = evaluation.inner_iterations;
-    Sample made{evaluation.objective, coordinates_.transform.transpose() * evaluation.gradient, {}};
-    if (with_hessian) made.hessian = coordinates_.transform.transpose() * evaluation.hessian * coordinates_.transform;
-    return made;
+    Sample result{evaluation.objective, coordinates_.transform.transpose() * evaluation.gradient, {}};
+    if (with_hessian) result.hessian = coordinates_.transform.transpose() * evaluation.hessian * coordinates_.transform;
+    return result;
   }
 
   Evaluation evaluate(const Vector& w, bool with_hessian) {
@@ -78,10 +78,10 @@ class Descent {
   }
 
   [[nodiscard]] EvaluatorOptions batch_options() const {
-    EvaluatorOptions made = task_.evaluator;
-    made.team = nullptr;
-    made.epsilon = {.value = evaluator_.epsilon(), .relative = false};
-    return made;
+    EvaluatorOptions result = task_.evaluator;
+    result.team = nullptr;
+    result.epsilon = {.value = evaluator_.epsilon(), .relative = false};
+    return result;
   }
 
   bool watch(const Sample& here, double gradient_norm) {
@@ -146,18 +146,18 @@ class Descent {
 }  // namespace
 
 Coordinates coordinates_for(const Start& start, const Problem& problem, const Model& bound, double start_confidence) {
-  Coordinates made{start.parameters, {}, std::numeric_limits<double>::infinity(), 1};
+  Coordinates result{start.parameters, {}, std::numeric_limits<double>::infinity(), 1};
   const auto rows = static_cast<double>(problem.responses());
   if (start.covariance.size() > 0 && start_confidence > 0) {
-    made.transform = start.covariance.llt().matrixL();
-    made.radius = std::sqrt(chi_squared_quantile(start_confidence, double(bound.parameters())));
-    made.unit = rows * start.noise_sd * start.noise_sd;
-    return made;
+    result.transform = start.covariance.llt().matrixL();
+    result.radius = std::sqrt(chi_squared_quantile(start_confidence, double(bound.parameters())));
+    result.unit = rows * start.noise_sd * start.noise_sd;
+    return result;
   }
-  made.transform = natural_steps(problem, bound, start.parameters).asDiagonal();
-  made.unit = squares_about_mean(problem.y);
-  if (!(made.unit > 0)) made.unit = 1;
-  return made;
+  result.transform = natural_steps(problem, bound, start.parameters).asDiagonal();
+  result.unit = squares_about_mean(problem.y);
+  if (!(result.unit > 0)) result.unit = 1;
+  return result;
 }
 
 std::vector<double> epsilon_schedule(double epsilon_start, double epsilon) {

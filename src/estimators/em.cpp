@@ -33,14 +33,14 @@ struct Expected {
 };
 
 Expected all_pairs(const UnlinkedRows& rows, const WeightedLinks& links) {
-  Expected made;
-  made.rows = rows.linked(links.links);
-  made.weights = Eigen::Map<const Vector>(links.shares.data(), Index(links.shares.size()));
+  Expected result;
+  result.rows = rows.linked(links.links);
+  result.weights = Eigen::Map<const Vector>(links.shares.data(), Index(links.shares.size()));
   if (const Vector weights = rows.weights(links.links); weights.size() > 0) {
-    made.weights.array() *= weights.array();
+    result.weights.array() *= weights.array();
   }
-  made.total = made.weights.sum();
-  return made;
+  result.total = result.weights.sum();
+  return result;
 }
 
 Expected merged_by_feature(const UnlinkedRows& rows, const Links& links, const Expected& pairs) {
@@ -56,15 +56,15 @@ Expected merged_by_feature(const UnlinkedRows& rows, const Links& links, const E
   for (Index j = 0; j < m; ++j) {
     if (weights(j) > 0) used.push_back(j);
   }
-  Expected made;
-  made.weights = weights(used);
-  made.rows.z = rows.tables().z(used, Eigen::all);
-  made.rows.y = made.weights.cwiseInverse().asDiagonal() * sums(used, Eigen::all);
-  made.total = pairs.total;
-  made.within =
-      pairs.weights.dot(pairs.rows.y.rowwise().squaredNorm()) - made.weights.dot(made.rows.y.rowwise().squaredNorm());
-  made.within = std::max(0.0, made.within);
-  return made;
+  Expected result;
+  result.weights = weights(used);
+  result.rows.z = rows.tables().z(used, Eigen::all);
+  result.rows.y = result.weights.cwiseInverse().asDiagonal() * sums(used, Eigen::all);
+  result.total = pairs.total;
+  result.within = pairs.weights.dot(pairs.rows.y.rowwise().squaredNorm()) -
+                  result.weights.dot(result.rows.y.rowwise().squaredNorm());
+  result.within = std::max(0.0, result.within);
+  return result;
 }
 
 class ExpectationMaximisation {
@@ -193,9 +193,9 @@ Estimate run_em(const char* name, const Em& options, Matchings matchings, const 
 }  // namespace
 
 Estimate estimate(const Em& options, const Input& input) {
-  Estimate made = run_em("em", options, Matchings::averaged, input);
-  made.objective_name = "expected squared residuals";
-  return made;
+  Estimate result = run_em("em", options, Matchings::averaged, input);
+  result.objective_name = "expected squared residuals";
+  return result;
 }
 
 Estimate estimate(const HardEm& options, const Input& input) {

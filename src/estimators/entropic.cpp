@@ -101,22 +101,22 @@ Identifiability doubts(const Entropic& options, const Input& input) {
   const auto [responses, features] = rows_left_over(input.problem);
   if (responses > 0 && features > 0) {
     made.reason = fmt::format(
-        "in their groups, {} responses and {} features have no partner; where keys are wrong it may be in another "
-        "group, and the answer off by more than chance",
+        "in their groups, {} responses and {} features have no partner; if keys are wrong it may be in another "
+        "group, and the error may exceed its estimate",
         responses, features);
-    made.advice = fmt::format("correct the keys, or say how often partners agree in them ({})", option("soft_group"));
+    made.advice = fmt::format("correct the keys, or state how often partners agree on them ({})", option("soft_group"));
   } else if (responses > 0 && !leaves_responses_out(input.problem, input.bound, accurate(options))) {
     made.reason = fmt::format(
-        "{} responses belong to features that are not in the table; these are taken to be like those that are, and the "
-        "answer is as good as that",
+        "{} responses belong to features that are not in the table; these are assumed to be like those in the table, "
+        "and the answer depends on that",
         responses);
     made.advice = fmt::format(
         "add the missing rows, try {}, which may leave rows out, or give pairs ({}) or a key both tables share ({})",
         option("method", "robot-robust"), option("known"), option("group"));
   } else if (double(responses) > many * double(input.problem.responses())) {
     made.reason = fmt::format(
-        "{} of {} responses have no partner; the law that they are given is made up, and with so many of them the "
-        "answer may be off by more than chance",
+        "{} of {} responses have no partner; their distribution is an assumption, and with so many of them the error "
+        "may exceed its estimate",
         responses, input.problem.responses());
     made.advice =
         fmt::format("add the missing rows of the features, or give pairs ({}) or a key both tables share ({})",
@@ -125,7 +125,7 @@ Identifiability doubts(const Entropic& options, const Input& input) {
   return made;
 }
 
-/// With a bootstrap if one was asked for, else from `answer`; profiles need one that was calibrated.
+/// By bootstrap if requested, else from `answer`; profiles need a calibrated one.
 void set_errors(const Entropic& options, const Input& input, const Calibrated& answer, const Matrix& profile,
                 bool doubted, Estimate& estimate) {
   if (options.bootstrap.samples > 0) {
@@ -138,12 +138,12 @@ void set_errors(const Entropic& options, const Input& input, const Calibrated& a
   if (doubted) {
     estimate.errors_are_too_small = true;
     estimate.std_error_note = fmt::format(
-        "none: they would not count what is in doubt about rows without a partner; try {}", option("bootstrap"));
+        "none: they would ignore the uncertainty about rows without a partner; try {}", option("bootstrap"));
     return;
   }
   if (answer.covariance.size() == 0) {
     estimate.std_error_note = fmt::format(
-        "not to be had: the likelihood's curvature is not known or not downward; try {}", option("bootstrap"));
+        "not available: the likelihood's curvature is unknown or not positive; try {}", option("bootstrap"));
   } else if (profile.size() == 0) {
     estimate.std_error_note = "from the curvature of the likelihood over all links";
   } else {

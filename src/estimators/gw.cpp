@@ -31,11 +31,11 @@ Estimate estimate(const SlicedGw& options, const Input& input) {
       append(links, {{block.response_rows[k]}, {block.feature_rows[std::size_t(partner[k])]}});
     }
   }
-  Estimate made = regression_on(input, rows, links, "alignment");
-  forget_std_errors(made);
-  made.candidates.front().message +=
+  Estimate result = regression_on(input, rows, links, "alignment");
+  forget_std_errors(result);
+  result.candidates.front().message +=
       fmt::format(" that distort squared distances by {:.4g}", std::sqrt(distortion / double(links.size())));
-  return made;
+  return result;
 }
 
 Estimate estimate(const SinkhornGw& options, const Input& input) {
@@ -56,13 +56,13 @@ Estimate estimate(const SinkhornGw& options, const Input& input) {
     told.converged = false;
     told.message = found.message;
   }
-  Estimate made = regression_on(input, rows, links, "alignment");
-  Candidate& answer = made.candidates.front();
+  Estimate result = regression_on(input, rows, links, "alignment");
+  Candidate& answer = result.candidates.front();
   answer.converged = told.converged;
   answer.iterations = told.iterations;
   if (!told.converged) answer.message = told.message;
-  forget_std_errors(made);
-  return made;
+  forget_std_errors(result);
+  return result;
 }
 
 }  // namespace unshuffle

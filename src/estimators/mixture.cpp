@@ -129,7 +129,7 @@ WhatIf no_wrong_links(const LeastSquares& linked, const CandidateLinks& links, c
   return {"no link is wrong", linked.parameters - found.parameters, found.log_likelihood > log_likelihood + far};
 }
 
-/// How probable it is that rows in order agree as well by chance; the better the fewer the nats that order explains.
+/// The p-value of the agreement of rows in order; the fewer nats the order explains, the larger.
 double chance_of_order(const Model& bound, const CandidateLinks& links, const MixtureFit& normal) {
   if (averages_over_partners(bound)) return significance_of_order(bound, links);
   const double nats = normal.gain - double(bound.parameters()) * std::log(double(links.size()));

@@ -44,9 +44,9 @@ Estimate estimate(const OneStep&, const Input& input) {
       append(links, {{block.response_rows[k]}, {block.feature_rows[std::size_t(partner[k])]}});
     }
   }
-  Estimate made = regression_on(input, rows, links, "rows in order");
-  forget_std_errors(made);
-  return made;
+  Estimate result = regression_on(input, rows, links, "rows in order");
+  forget_std_errors(result);
+  return result;
 }
 
 }  // namespace unshuffle

@@ -188,14 +188,14 @@ std::optional<Estimator> estimator_named(std::string_view name) {
 
 const std::vector<EstimatorEntry>& all_estimators() {
   static const std::vector<EstimatorEntry> entries = [] {
-    std::vector<EstimatorEntry> made;
+    std::vector<EstimatorEntry> result;
     for (const Estimator& one : all_defaults()) {
-      made.push_back(
+      result.push_back(
           {traits_of(one),
            std::visit([](const auto& estimator) { return describe_options<std::decay_t<decltype(estimator)>>(); },
                       one)});
     }
-    return made;
+    return result;
   }();
   return entries;
 }
@@ -264,15 +264,15 @@ std::string all_as_text(const Estimator& estimator) {
 }
 
 EvaluatorOptions plan_options(const Estimator& estimator, double responses, double features) {
-  EvaluatorOptions made = std::visit([](const auto& one) { return plan_of(one); }, estimator);
-  if (traits_of(estimator).likelihood) made.response_side = made.feature_side = transport::Sampled{};
+  EvaluatorOptions result = std::visit([](const auto& one) { return plan_of(one); }, estimator);
+  if (traits_of(estimator).likelihood) result.response_side = result.feature_side = transport::Sampled{};
   if (const auto* robust = std::get_if<RobotRobust>(&estimator)) {
     const RobustSide response_side{robust->rho1, responses, robust->unmatched};
     const RobustSide feature_side{robust->rho2, features, robust->unmatched};
-    made.response_side = relaxed(response_side, feature_side);
-    made.feature_side = relaxed(feature_side, response_side);
+    result.response_side = relaxed(response_side, feature_side);
+    result.feature_side = relaxed(feature_side, response_side);
   }
-  return made;
+  return result;
 }
 
 Robot with_paper_settings(Robot robot, Index rows, bool linear_in_parameters) {

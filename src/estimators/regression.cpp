@@ -1,4 +1,6 @@
 // Ordinary regression: on rows in the order given, and on pairs that are known.
+#include <fmt/format.h>
+
 #include "estimators/unlinked.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/wording.hpp"
@@ -8,9 +10,9 @@ namespace unshuffle {
 Estimate estimate(const Ls&, const Input& input) {
   require_rows_in_order(input, "ls");
   const UnlinkedRows rows(input.problem, input.bound);
-  Estimate made = regression_on(input, rows, links_in_order(input.problem), "rows in order");
-  made.std_error_note = "ordinary ones, right only if the rows are linked in the order given";
-  return made;
+  Estimate result = regression_on(input, rows, links_in_order(input.problem), "rows in order");
+  result.std_error_note = "ordinary ones, right only if the rows are linked in the order given";
+  return result;
 }
 
 Estimate estimate(const Oracle&, const Input& input) {

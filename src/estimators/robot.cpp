@@ -58,12 +58,12 @@ Estimate descend_from_all(Descents descents, const Input& input, const std::vect
   if (shared == Shared::starts) task.evaluator.team = nullptr;
   const auto work = [&](const StartAt& at) { return descend(task, at.start, at.index, at.tick); };
   const EachStart each{descents.name, starts, double(iteration_limit(task)), shared};
-  Estimate made = best_of(for_each_start(each, input.run, work), starts);
-  made.objective_name = name_of(descents.evaluator.objective);
-  made.solves_transport = true;
-  made.epsilon = descents.evaluator.epsilon.value;
-  made.largest_cost = largest_cost;
-  return made;
+  Estimate result = best_of(for_each_start(each, input.run, work), starts);
+  result.objective_name = name_of(descents.evaluator.objective);
+  result.solves_transport = true;
+  result.epsilon = descents.evaluator.epsilon.value;
+  result.largest_cost = largest_cost;
+  return result;
 }
 
 Descents descents_of(const Estimator& estimator, const Robot& robot, const Input& input) {
@@ -160,10 +160,10 @@ Estimate estimate(const RobotRobust& given, const Input& input) {
   const Estimate exact =
       descend_from_all(descents_of(robot, robot, input), {input.problem, input.bound, first_half}, starts);
   starts.push_back({"robot", exact.candidates.front().parameters, {}, 0});
-  Estimate made = descend_from_all(relaxed, {input.problem, input.bound, second_half}, starts);
-  made.evaluations += exact.evaluations;
-  made.stopped = made.stopped || exact.stopped;
-  return made;
+  Estimate result = descend_from_all(relaxed, {input.problem, input.bound, second_half}, starts);
+  result.evaluations += exact.evaluations;
+  result.stopped = result.stopped || exact.stopped;
+  return result;
 }
 
 Estimate estimate(const RobotUnrolled& options, const Input& input) {
@@ -177,10 +177,10 @@ Estimate estimate(const RobotUnrolled& options, const Input& input) {
                     .max_iterations = options.limit.max_iterations,
                     .objective = UnrolledObjective(options, input)};
   if (options.descent.optimizer == Optimizer::automatic) unrolled.descent.optimizer = Optimizer::lbfgs;
-  Estimate made = descend_from_all(unrolled, input, starts);
-  made.objective_name = "transport after unrolled iterations";
-  made.solves_transport = false;
-  return made;
+  Estimate result = descend_from_all(unrolled, input, starts);
+  result.objective_name = "transport after unrolled iterations";
+  result.solves_transport = false;
+  return result;
 }
 
 }  // namespace unshuffle

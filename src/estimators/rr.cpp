@@ -64,14 +64,14 @@ Links rematched(const Input& input, const UnlinkedRows& rows, const Links& links
   const Vector size = sizes(residuals(input.bound, rows.linked(links), stage.fit.parameters));
   std::vector<char> response_off(std::size_t(input.problem.responses()), 0);
   std::vector<char> feature_off(std::size_t(input.problem.features()), 0);
-  Links made;
+  Links result;
   for (Index k = 0; k < links.size(); ++k) {
     const Index i = links.responses[std::size_t(k)];
     const Index j = links.features[std::size_t(k)];
     if (size(k) > limit) {
       response_off[std::size_t(i)] = feature_off[std::size_t(j)] = 1;
     } else {
-      append(made, {{i}, {j}});
+      append(result, {{i}, {j}});
     }
   }
   for (const Block& block : rows.blocks()) {
@@ -84,33 +84,33 @@ Links rematched(const Input& input, const UnlinkedRows& rows, const Links& links
       if (feature_off[std::size_t(j)] != 0) features.push_back(j);
     }
     if (!responses.empty() && !features.empty()) {
-      append(made, rows.best_among(responses, features, stage.fit.parameters));
+      append(result, rows.best_among(responses, features, stage.fit.parameters));
     }
   }
-  return made;
+  return result;
 }
 
 }  // namespace
 
 HuberFit huber_regression(const Model& bound, const LinkedRows& rows, double threshold, const VectorRef& start,
                           const Vector& row_weights, int max_iterations) {
-  HuberFit made{start, 0, 0, false};
-  made.loss = huber_loss(sizes(residuals(bound, rows, start)), threshold, row_weights);
+  HuberFit result{start, 0, 0, false};
+  result.loss = huber_loss(sizes(residuals(bound, rows, start)), threshold, row_weights);
   LinkedRows shifted = rows;
-  while (made.iterations < max_iterations && !made.converged) {
-    const Matrix residual = residuals(bound, rows, made.parameters);
+  while (result.iterations < max_iterations && !result.converged) {
+    const Matrix residual = residuals(bound, rows, result.parameters);
     const Vector kept = sizes(residual).unaryExpr([&](double r) { return r <= threshold ? 0.0 : 1 - threshold / r; });
     shifted.y = rows.y - kept.asDiagonal() * residual;
-    const Vector next = least_squares(bound, shifted, made.parameters, row_weights).parameters;
+    const Vector next = least_squares(bound, shifted, result.parameters, row_weights).parameters;
     const double loss = huber_loss(sizes(residuals(bound, rows, next)), threshold, row_weights);
-    ++made.iterations;
-    made.converged = made.loss - loss <= 1e-14 * made.loss;
-    if (loss <= made.loss) {
-      made.parameters = next;
-      made.loss = loss;
+    ++result.iterations;
+    result.converged = result.loss - loss <= 1e-14 * result.loss;
+    if (loss <= result.loss) {
+      result.parameters = next;
+      result.loss = loss;
     }
   }
-  return made;
+  return result;
 }
 
 Estimate estimate(const Rr& options, const Input& input) {
@@ -120,17 +120,17 @@ Estimate estimate(const Rr& options, const Input& input) {
   const Links in_order = links_in_order(input.problem);
   const FirstStage stage = robust_fit(options, input, rows.linked(in_order), rows.weights(in_order));
   const Links links = rematched(input, rows, in_order, stage);
-  Estimate made = regression_on(input, rows, links, "rows in order");
+  Estimate result = regression_on(input, rows, links, "rows in order");
   Index moved = 0;
   for (std::size_t k = 0; k < links.responses.size(); ++k) moved += links.responses[k] != links.features[k] ? 1 : 0;
-  Candidate& answer = made.candidates.front();
+  Candidate& answer = result.candidates.front();
   answer.converged = stage.fit.converged;
   answer.iterations = stage.fit.iterations;
-  answer.message = fmt::format("robust regression {}; {} of {} rows matched anew",
+  answer.message = fmt::format("robust regression {}; {} of {} rows rematched",
                                stage.fit.converged ? "settled" : "did not settle", moved, links.size());
-  made.noise_sd = stage.noise_sd;
-  forget_std_errors(made);
-  return made;
+  result.noise_sd = stage.noise_sd;
+  forget_std_errors(result);
+  return result;
 }
 
 }  // namespace unshuffle

@@ -75,24 +75,24 @@ class InOrder {
         y(at++) = y_(o * rows() + i);
       }
     }
-    Hypothesis made{solved(design, y), -1};
-    if (!made.w.allFinite()) return made;
+    Hypothesis result{solved(design, y), -1};
+    if (!result.w.allFinite()) return result;
     Index on_probe = 0;
-    for (const Index i : probe_) on_probe += agrees(i, made.w) ? 1 : 0;
-    if (on_probe < least_on_probe(best, rows(), Index(probe_.size()))) return made;
-    made.agreeing = (squared_residuals(made.w).array() <= threshold_ * threshold_).count();
-    return made;
+    for (const Index i : probe_) on_probe += agrees(i, result.w) ? 1 : 0;
+    if (on_probe < least_on_probe(best, rows(), Index(probe_.size()))) return result;
+    result.agreeing = (squared_residuals(result.w).array() <= threshold_ * threshold_).count();
+    return result;
   }
 
   [[nodiscard]] Links agreeing(const Vector& w) const {
     const Vector squared = squared_residuals(w);
-    Links made;
+    Links result;
     for (Index i = 0; i < rows(); ++i) {
       if (squared(i) > threshold_ * threshold_) continue;
-      made.responses.push_back(links_.responses[std::size_t(i)]);
-      made.features.push_back(links_.features[std::size_t(i)]);
+      result.responses.push_back(links_.responses[std::size_t(i)]);
+      result.features.push_back(links_.features[std::size_t(i)]);
     }
-    return made;
+    return result;
   }
 
  private:
@@ -152,19 +152,19 @@ class Apart {
       if (x_design_.size() > 0) design.row(k) += x_design_.row(responses_[at]);
       y(k) = y_(responses_[at]);
     }
-    Hypothesis made{solved(design, y), -1};
-    if (!made.w.allFinite()) return made;
-    const Vector s = z_design_ * made.w;
-    if (x_design_.size() == 0 && rejected_on_probe(s, best)) return made;
-    made.agreeing = count(made.w, s);
-    return made;
+    Hypothesis result{solved(design, y), -1};
+    if (!result.w.allFinite()) return result;
+    const Vector s = z_design_ * result.w;
+    if (x_design_.size() == 0 && rejected_on_probe(s, best)) return result;
+    result.agreeing = count(result.w, s);
+    return result;
   }
 
   [[nodiscard]] Links agreeing(const Vector& w) const {
     const Vector t = shifted(w);
     const Vector s = z_design_ * w;
     const auto by = [](const Vector& value) { return [&value](Index a, Index b) { return value(a) < value(b); }; };
-    Links made;
+    Links result;
     for (const Block& block : blocks_) {
       std::vector<Index> rows = block.response_rows;
       std::vector<Index> columns = block.feature_rows;
@@ -173,12 +173,12 @@ class Apart {
       for (std::size_t i = 0, j = 0; i < rows.size() && j < columns.size();) {
         const double gap = t(rows[i]) - s(columns[j]);
         if (std::abs(gap) <= threshold_)
-          append(made, {{rows[i++]}, {columns[j++]}});
+          append(result, {{rows[i++]}, {columns[j++]}});
         else
           gap < 0 ? ++i : ++j;
       }
     }
-    return made;
+    return result;
   }
 
  private:
@@ -190,13 +190,13 @@ class Apart {
   }
 
   [[nodiscard]] Sorted sorted_responses(const Vector& t) const {
-    Sorted made;
+    Sorted result;
     for (const Block& block : blocks_) {
-      made.emplace_back();
-      for (const Index i : block.response_rows) made.back().push_back(t(i));
-      std::sort(made.back().begin(), made.back().end());
+      result.emplace_back();
+      for (const Index i : block.response_rows) result.back().push_back(t(i));
+      std::sort(result.back().begin(), result.back().end());
     }
-    return made;
+    return result;
   }
 
   /// Features of the probe without any response within the threshold cannot be paired by any matching.

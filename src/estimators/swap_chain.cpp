@@ -107,20 +107,20 @@ WeightedLinks SwapChain::sample(const PairCosts& costs, double variance, long bu
     const Exchange exchange = propose();
     if (exchange.place != exchange.other && accepts(change(costs, exchange), variance)) apply(exchange);
   }
-  WeightedLinks made;
+  WeightedLinks result;
   std::fill(since_.begin(), since_.end(), 0L);
   for (long now = 0; now < kept; ++now) {
     const Exchange exchange = propose();
     if (exchange.place == exchange.other || !accepts(change(costs, exchange), variance)) continue;
-    close(blocks_[exchange.block], exchange.place, now, made);
-    close(blocks_[exchange.block], exchange.other, now, made);
+    close(blocks_[exchange.block], exchange.place, now, result);
+    close(blocks_[exchange.block], exchange.other, now, result);
     apply(exchange);
   }
   for (const BlockState& block : blocks_) {
-    for (std::size_t place = 0; place < block.positions; ++place) close(block, place, kept, made);
+    for (std::size_t place = 0; place < block.positions; ++place) close(block, place, kept, result);
   }
-  for (double& share : made.shares) share /= static_cast<double>(kept);
-  return made;
+  for (double& share : result.shares) share /= static_cast<double>(kept);
+  return result;
 }
 
 Links SwapChain::best_visited(const PairCosts& costs, double variance, long proposals) {
@@ -147,15 +147,15 @@ Links SwapChain::best_visited(const PairCosts& costs, double variance, long prop
 }
 
 Links SwapChain::links() const {
-  Links made;
+  Links result;
   for (const BlockState& block : blocks_) {
     for (std::size_t place = 0; place < block.positions; ++place) {
       const KnownPair pair = pair_at(block, place);
-      made.responses.push_back(pair.response_row);
-      made.features.push_back(pair.feature_row);
+      result.responses.push_back(pair.response_row);
+      result.features.push_back(pair.feature_row);
     }
   }
-  return made;
+  return result;
 }
 
 double SwapChain::total_cost(const PairCosts& costs) const {

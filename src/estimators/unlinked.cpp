@@ -80,17 +80,17 @@ Links order_to_fit(const Input& input) {
 
 CandidateLinks candidates_of(const Problem& problem, const Model& bound, const Links& links) {
   const UnlinkedRows rows(problem, bound);
-  CandidateLinks made;
-  made.rows = rows.linked(links);
-  made.weights = rows.weights(links);
-  made.known = static_cast<Index>(problem.known.size());
-  if (rows.blocks().size() == 1) return made;
+  CandidateLinks result;
+  result.rows = rows.linked(links);
+  result.weights = rows.weights(links);
+  result.known = static_cast<Index>(problem.known.size());
+  if (rows.blocks().size() == 1) return result;
   std::vector<Index> block_of(std::size_t(problem.responses()), 0);
   for (std::size_t k = 0; k < rows.blocks().size(); ++k) {
     for (const Index row : rows.blocks()[k].response_rows) block_of[std::size_t(row)] = Index(k);
   }
-  for (const Index row : links.responses) made.blocks.push_back(block_of[std::size_t(row)]);
-  return made;
+  for (const Index row : links.responses) result.blocks.push_back(block_of[std::size_t(row)]);
+  return result;
 }
 
 Estimate regression_on(const Input& input, const UnlinkedRows& rows, const Links& links, const std::string& start) {

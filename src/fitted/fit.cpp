@@ -109,7 +109,7 @@ std::vector<Ending> endings_of(const std::vector<Candidate>& candidates) {
   return endings;
 }
 
-/// The plan at the answer: whatever the estimator, its links can then be compared and matched alike.
+/// The plan at the answer, so that links of any estimator can be compared and matched in the same way.
 Evaluation evaluate_answer(const Input& input, const EvaluatorOptions& options, const Estimate& estimate,
                            PlanFacts& plan) {
   Evaluator evaluator(input.problem, input.bound, options);

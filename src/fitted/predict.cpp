@@ -18,19 +18,19 @@ Predictions::Interval Predictions::interval(double noise_sd, double level) const
 Predictions predict_with_errors(const Model& bound, const MatrixRef& x, const MatrixRef& z, const VectorRef& w,
                                 const Matrix& covariance) {
   constexpr Index rows_at_once = 4096;  // a Jacobian of a million rows need not be in memory
-  Predictions made{predict_linked(bound, x, z, w), {}};
-  made.std_errors.resizeLike(made.values);
+  Predictions result{predict_linked(bound, x, z, w), {}};
+  result.std_errors.resizeLike(result.values);
   for (Index begin = 0; begin < z.rows(); begin += rows_at_once) {
     const Index count = std::min(rows_at_once, z.rows() - begin);
     LinkedRows rows;
     if (x.cols() > 0) rows.x = bound.basis(Side::response, x.middleRows(begin, count));
     rows.z = bound.basis(Side::feature, z.middleRows(begin, count));
-    rows.y = made.values.middleRows(begin, count);
+    rows.y = result.values.middleRows(begin, count);
     const Matrix jacobian = linked_jacobian(bound, rows, w);
     const Vector variance = (jacobian * covariance).cwiseProduct(jacobian).rowwise().sum();
-    made.std_errors.middleRows(begin, count) = variance.cwiseMax(0).cwiseSqrt().reshaped(count, made.values.cols());
+    result.std_errors.middleRows(begin, count) = variance.cwiseMax(0).cwiseSqrt().reshaped(count, result.values.cols());
   }
-  return made;
+  return result;
 }
 
 }  // namespace unshuffle

@@ -157,8 +157,8 @@ Matrix sandwich(const Matrix& information, const Matrix& gradients) {
   return (half * half.transpose() * scale).topLeftCorner(p, p);
 }
 
-// If an assumption is wrong, the gradient at θ has another mean, and the root moves by H⁻¹ times the difference. The
-// responses would have told where they fit better than they would under the assumption, by more than chance.
+// If an assumption is wrong, the gradient at θ has a different mean, and the root moves by H⁻¹ times the difference.
+// The responses would have told where they fit better than they would under the assumption, by more than chance.
 std::vector<WhatIf> other_assumptions(const Source& source, const Calibrated& at, const Matrix& information) {
   constexpr int count = 16;
   constexpr double clearly = 3;  // standard deviations

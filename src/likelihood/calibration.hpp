@@ -12,7 +12,7 @@ namespace unshuffle {
 
 struct Calibrated {
   Optimum optimum;         ///< `nats` is still the likelihood's own value, comparable with other optima.
-  Vector tilt;             ///< What was taken off the gradient.
+  Vector tilt;             ///< What was subtracted from the gradient.
   Matrix covariance;       ///< Of the parameters; empty where the likelihood does not curve upward all around.
   double misfit = 0;       ///< How far the responses' distribution is from that of samples of the model, in standard
                            ///< deviations of how far those are; within groups, where there are any.

@@ -302,7 +302,7 @@ void compare_with_regression(const Model& bound, const CandidateLinks& links, co
   }
   made.parameters = back * mean;
   made.covariance = back * covariance * back.transpose();
-  // Both in the coordinates, where the constant one has nothing to say of the links.
+  // Both in these coordinates; the constant column carries no information about the links.
   const Matrix to_coordinates = back.inverse();
   const std::vector<Index> slopes = walk.coordinates().slopes();
   const Vector contrast = to_coordinates * (made.parameters - regression / compared);

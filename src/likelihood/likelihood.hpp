@@ -31,8 +31,8 @@ struct Optimum {
   [[nodiscard]] Vector theta() const;
 };
 
-/// Minus the log-likelihood of (w, σ²), in nats; the derivation stands in likelihood.cpp. θ = (w, log ε) with ε = 2σ².
-/// Where the noise is known it is the value that counts, and log ε has no influence.
+/// Minus the log-likelihood of (w, σ²), in nats; derived in likelihood.cpp and docs/mathematics.md §5. θ = (w, log ε)
+/// with ε = 2σ². If the noise is known, its value is used and log ε has no effect.
 class LinkLikelihood {
  public:
   /// Both must outlive it; `problem` is completed(), `bound` bound to it.

@@ -32,7 +32,7 @@ struct SearchResult {
   int starts = 0;
   int evaluations = 0;
   bool one_start = false;  ///< Only one start was allowed, so other optima were not sought.
-  bool stopped = false;    ///< Progress said so.
+  bool stopped = false;    ///< On request of progress.
 };
 
 /// `problem` is completed() and `bound` bound to it. Throws BadData where no start leads to a finite

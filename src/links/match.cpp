@@ -121,23 +121,23 @@ struct Matcher {
   static Square with_nobody(const Matrix& plan, const std::vector<Index>& partner) {
     constexpr double hardly = 1e-12;  // but possible, because the chain starts there
     const Index n = plan.rows(), m = plan.cols(), size = std::max(n, m);
-    Square made{Matrix::Zero(size, size), partner};
-    made.plan.topLeftCorner(n, m) = plan;
+    Square result{Matrix::Zero(size, size), partner};
+    result.plan.topLeftCorner(n, m) = plan;
     if (m > n) {
       const Vector left = (1 - plan.colwise().sum().array()).max(hardly) / double(m - n);
-      made.plan.bottomRows(m - n).rowwise() = left.transpose();
+      result.plan.bottomRows(m - n).rowwise() = left.transpose();
       std::vector<char> taken(std::size_t(m), 0);
       for (const Index j : partner) taken[std::size_t(j)] = 1;
       const std::vector<Index> left_over = missing(taken);
-      made.partner.insert(made.partner.end(), left_over.begin(), left_over.end());
+      result.partner.insert(result.partner.end(), left_over.begin(), left_over.end());
     } else if (n > m) {
-      made.plan.rightCols(n - m).colwise() = Vector((1 - plan.rowwise().sum().array()).max(hardly) / double(n - m));
+      result.plan.rightCols(n - m).colwise() = Vector((1 - plan.rowwise().sum().array()).max(hardly) / double(n - m));
       Index nobody = m;
-      for (Index& j : made.partner) {
+      for (Index& j : result.partner) {
         if (j < 0) j = nobody++;
       }
     }
-    return made;
+    return result;
   }
 
   static Vector has_partner(const std::vector<Index>& partner) {

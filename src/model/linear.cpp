@@ -30,9 +30,9 @@ void for_each_chunk(Index rows, const Body& body) {
 std::vector<std::string> names_or_default(const std::vector<std::string>& names, Index count,
                                           const std::string& prefix) {
   if (!names.empty()) return names;
-  std::vector<std::string> made;
-  for (Index k = 1; k <= count; ++k) made.push_back(prefix + std::to_string(k));
-  return made;
+  std::vector<std::string> result;
+  for (Index k = 1; k <= count; ++k) result.push_back(prefix + std::to_string(k));
+  return result;
 }
 
 void LinearInBasis::lay_out(std::vector<std::string> x_columns, std::vector<std::string> z_columns,

@@ -172,15 +172,15 @@ void Evaluator::State::for_blocks(const Work& work) const {
 
 void Evaluator::State::exchange(std::vector<BlockValue>& values) const {
   if (team == nullptr) return;
-  Message said;
+  Message outgoing;
   for (const std::size_t b : own) {
     const BlockValue& value = values[b];
     for (const double number : {double(b), value.objective, value.transport_cost, value.marginal_error,
                                 value.compression_error, double(value.iterations), double(value.converged)})
-      said.put(number);
-    said.put(value.message);
+      outgoing.put(number);
+    outgoing.put(value.message);
   }
-  Message all(team->gather_for_all(std::move(said.values())));
+  Message all(team->gather_for_all(std::move(outgoing.values())));
   while (!all.ended()) {
     BlockValue& value = values[static_cast<std::size_t>(all.number())];
     value.objective = all.number();
@@ -195,12 +195,12 @@ void Evaluator::State::exchange(std::vector<BlockValue>& values) const {
 
 void Evaluator::State::exchange(std::vector<Matrix>& derivatives) const {
   if (team == nullptr) return;
-  Message said;
+  Message outgoing;
   for (const std::size_t b : own) {
-    said.put(double(b));
-    said.put(derivatives[b]);
+    outgoing.put(double(b));
+    outgoing.put(derivatives[b]);
   }
-  Message all(team->gather_for_all(std::move(said.values())));
+  Message all(team->gather_for_all(std::move(outgoing.values())));
   while (!all.ended()) {
     const auto b = static_cast<std::size_t>(all.number());
     derivatives[b] = all.table();

@@ -91,10 +91,10 @@ std::vector<Index> sliced_alignment(const MatrixRef& u, const MatrixRef& v, int 
 // d/dΓ_ij of Σ (D_ik - E_jl)² Γ_ij Γ_kl = 2 Σ_kl (D_ik - E_jl)² Γ_kl, with Γ's sums being the weights.
 Matrix linearised_cost(const MatrixRef& u, const MatrixRef& v, const MatrixRef& plan) {
   const SquaredDistances d(u), e(v);
-  Matrix made = (d.left * (-2 * (d.right.transpose() * plan * e.left))) * e.right.transpose();
-  made.colwise() += d.squares_times(plan.rowwise().sum());
-  made.rowwise() += e.squares_times(plan.colwise().sum()).transpose();
-  return 2 * made;
+  Matrix result = (d.left * (-2 * (d.right.transpose() * plan * e.left))) * e.right.transpose();
+  result.colwise() += d.squares_times(plan.rowwise().sum());
+  result.rowwise() += e.squares_times(plan.colwise().sum()).transpose();
+  return 2 * result;
 }
 
 SoftAlignment entropic_alignment(const MatrixRef& u, const MatrixRef& v, double epsilon, int max_iterations) {
@@ -103,25 +103,25 @@ SoftAlignment entropic_alignment(const MatrixRef& u, const MatrixRef& v, double 
   constexpr double exact = 1e-8, settled = 1e-6;
   transport::SolverOptions options{.epsilon = epsilon, .relative = false, .tolerance = 1e-2};
   transport::Solver solver(options);
-  SoftAlignment made;
-  made.plan = Matrix::Constant(n, m, 1.0 / double(n * m));
-  made.message = "all iterations taken before the plan settled";
-  while (made.iterations < max_iterations && !made.converged) {
-    const transport::Solution next = solver.solve(linearised_cost(u, v, made.plan));
-    ++made.iterations;
+  SoftAlignment result;
+  result.plan = Matrix::Constant(n, m, 1.0 / double(n * m));
+  result.message = "all iterations taken before the plan settled";
+  while (result.iterations < max_iterations && !result.converged) {
+    const transport::Solution next = solver.solve(linearised_cost(u, v, result.plan));
+    ++result.iterations;
     if (!next.converged()) {
-      made.message = fmt::format("the transport problem did not converge: {}", next.message());
+      result.message = fmt::format("the transport problem did not converge: {}", next.message());
       break;
     }
-    const double movement = (next.plan() - made.plan).lpNorm<1>();
-    made.converged = movement <= settled && options.tolerance <= settled;
-    made.plan = next.plan();
+    const double movement = (next.plan() - result.plan).lpNorm<1>();
+    result.converged = movement <= settled && options.tolerance <= settled;
+    result.plan = next.plan();
     // While the plan changes, its marginals need not be more accurate: Newton steps are left for the end.
     options.tolerance = std::clamp(0.1 * movement, exact, options.tolerance);
     solver.set_options(options);
   }
-  if (made.converged) made.message = "the plan repeats";
-  return made;
+  if (result.converged) result.message = "the plan repeats";
+  return result;
 }
 
 Alignment aligned(const MatrixRef& u, const MatrixRef& v, double epsilon) {
@@ -129,20 +129,20 @@ Alignment aligned(const MatrixRef& u, const MatrixRef& v, double epsilon) {
   const Matrix product = Matrix::Constant(left.rows(), right.rows(), 1.0 / double(left.rows() * right.rows()));
   const double unit = linearised_cost(left, right, product).maxCoeff();
   const SoftAlignment soft = entropic_alignment(left, right, epsilon * (unit > 0 ? unit : 1));
-  Alignment made{{}, soft.iterations, soft.converged, soft.message};
+  Alignment result{{}, soft.iterations, soft.converged, soft.message};
   const std::vector<Index> partner = assign(-soft.plan).column_of_row;
   for (std::size_t k = 0; k < partner.size(); ++k) {
     if (partner[k] < 0) continue;
-    made.links.responses.push_back(Index(k));
-    made.links.features.push_back(partner[k]);
+    result.links.responses.push_back(Index(k));
+    result.links.features.push_back(partner[k]);
   }
-  return made;
+  return result;
 }
 
 Matrix response_columns(const Problem& problem) {
-  Matrix made(problem.responses(), problem.x.cols() + problem.outputs());
-  made << problem.x, problem.y;
-  return made;
+  Matrix result(problem.responses(), problem.x.cols() + problem.outputs());
+  result << problem.x, problem.y;
+  return result;
 }
 
 }  // namespace unshuffle

@@ -35,16 +35,16 @@ struct Whitened {
 /// The `count` widest axes; fewer where the others do not vary.
 Whitened whitened(const Matrix& table, Index count) {
   constexpr double nothing = 1e-8;  // spread relative to the widest axis
-  Whitened made;
-  made.mean = table.colwise().mean();
-  const Matrix centred = table.rowwise() - made.mean;
+  Whitened result;
+  result.mean = table.colwise().mean();
+  const Matrix centred = table.rowwise() - result.mean;
   const Eigen::SelfAdjointEigenSolver<Matrix> solver(centred.transpose() * centred / double(table.rows()));
   const Vector spread = solver.eigenvalues().reverse().cwiseMax(0).cwiseSqrt();
   count = std::min<Index>(count, (spread.array() > nothing * spread(0)).count());
-  made.spread = spread.head(count);
-  made.axes = solver.eigenvectors().rowwise().reverse().leftCols(count);
-  made.rows = centred * made.axes * made.spread.cwiseInverse().asDiagonal();
-  return made;
+  result.spread = spread.head(count);
+  result.axes = solver.eigenvectors().rowwise().reverse().leftCols(count);
+  result.rows = centred * result.axes * result.spread.cwiseInverse().asDiagonal();
+  return result;
 }
 
 /// E[v_i v_j ...] of so many factors, the first index fastest.

@@ -97,19 +97,19 @@ struct Columns {
 };
 
 Columns varying_columns(const Matrix& jacobian) {
-  Columns made;
+  Columns result;
   std::vector<double> scales;
   for (Index k = 0; k < jacobian.cols(); ++k) {
     const Vector column = jacobian.col(k).array() - jacobian.col(k).mean();
     const double sd = std::sqrt(column.squaredNorm() / double(column.size()));
     if (!(sd > 1e-9 * (1e-300 + jacobian.col(k).cwiseAbs().maxCoeff()))) continue;
-    made.parameters.push_back(k);
-    made.centred.conservativeResize(jacobian.rows(), made.centred.cols() + 1);
-    made.centred.rightCols(1) = column / sd;
+    result.parameters.push_back(k);
+    result.centred.conservativeResize(jacobian.rows(), result.centred.cols() + 1);
+    result.centred.rightCols(1) = column / sd;
     scales.push_back(sd);
   }
-  made.scale = Eigen::Map<Vector>(scales.data(), Index(scales.size()));
-  return made;
+  result.scale = Eigen::Map<Vector>(scales.data(), Index(scales.size()));
+  return result;
 }
 
 /// Rows at even distances, so that at most `most` are used.
@@ -212,11 +212,11 @@ class MomentEquations {
   }
 
   [[nodiscard]] MomentStart start_at(const Vector& at, double misfit) const {
-    MomentStart made;
-    made.parameters = parameters_at(at);
-    made.noise_variance = std::pow(y_scale_ * at(unknowns() - 1), 2);
-    made.misfit = misfit;
-    return made;
+    MomentStart result;
+    result.parameters = parameters_at(at);
+    result.noise_variance = std::pow(y_scale_ * at(unknowns() - 1), 2);
+    result.misfit = misfit;
+    return result;
   }
 
  private:

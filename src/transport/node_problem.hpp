@@ -36,7 +36,7 @@ class NodeProblem {
  public:
   NodeProblem(LineMeasure rows, LineMeasure columns, const MarginalPolicy& row_policy,
               const MarginalPolicy& column_policy, double epsilon, RowCost row_cost = {});
-  // The solver refers to the kernel and sides beside it.
+  // The solver holds references to the kernel and the sides.
   NodeProblem(const NodeProblem&) = delete;
   NodeProblem& operator=(const NodeProblem&) = delete;
 

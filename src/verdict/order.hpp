@@ -16,7 +16,7 @@ struct OrderEvidence {
   double error = 0;         ///< Root mean square standard error of predictions, in standard deviations of the noise.
   double agreement = 1;     ///< With regression on all rows, as a probability.
   double independence = 1;  ///< Of wrong links and features, as a probability.
-  bool limited = false;     ///< More links would be called wrong than contradict each other.
+  bool limited = false;     ///< The likelihood alone would call more links wrong than can be.
   Displacement displacement{};  ///< The best of the orders near the one given.
   double similar_partners = 0;  ///< Nats by which wrong links look like links to similar rows.
   Index tied = 0;               ///< Responses of one value that the likelihood would take for all right links.

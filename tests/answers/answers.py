@@ -1,4 +1,4 @@
-"""What of a fit is stored, and how it is compared with what another program gives."""
+"""The parts of a fit that are stored, and how they are compared with those of another program."""
 
 import hashlib
 import json

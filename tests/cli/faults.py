@@ -1,4 +1,4 @@
-"""Tables in pieces, several processes, and what happens when something is cut off, runs full or breaks.
+"""Tables in pieces, several processes, and behaviour when a run is interrupted, a disk is full or something breaks.
 
 Usage: faults.py PROGRAM
 """

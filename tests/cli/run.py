@@ -1,4 +1,4 @@
-"""The command line as users meet it: what it prints, its exit codes, and what it leaves on disk.
+"""The command line as users see it: its output, exit codes and files.
 
 Usage: run.py PROGRAM
 """
@@ -446,7 +446,7 @@ class BadUsage(Case):
         self.refuse_fit("--model", "spline:x", says="spline:x")
 
     def test_a_report_is_refused_before_the_work_begins(self):
-        self.refuse_fit("--report-truth", "truth.json", says=["--report-truth", "--report only"])
+        self.refuse_fit("--report-truth", "truth.json", says="--report-truth applies only with --report")
         self.refuse(4, "fit", "r.csv", "f.csv", "--response", "y", "--report", "nowhere/report.html",
                     says="nowhere/report.html")
 

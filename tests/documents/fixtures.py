@@ -1,4 +1,4 @@
-"""What the documents assume is there: two tables about people, and a short video of boxes. Also their code blocks."""
+"""Files that the documents assume: two tables about people, and a short video of boxes. Also their code blocks."""
 
 import random
 import re

@@ -1,4 +1,4 @@
-"""The shell and C++ examples of the README and the tutorials, run as they stand.
+"""Runs the shell and C++ examples of the README and the tutorials unchanged.
 
 Usage: run.py PROGRAM CMAKE BUILD_FOLDER COMPILER
 """

@@ -1,4 +1,4 @@
-// Whether a plan is what its policies ask for, from their definitions alone: nothing of the solvers is used.
+// Whether a plan satisfies its policies, from their definitions alone, without any code of the solvers.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-"""The .deb as a user gets it, the manual page and the completions.
+"""The .deb as installed by a user, the manual page and the completions.
 
 Usage: run.py PROGRAM CPACK BUILD_FOLDER CMAKELISTS
 """

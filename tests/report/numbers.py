@@ -1,4 +1,4 @@
-"""What a report holds, without looking at it. Usage: numbers.py PROGRAM"""
+"""The contents of a report, without a browser. Usage: numbers.py PROGRAM"""
 
 import os
 import re

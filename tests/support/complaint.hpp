@@ -1,4 +1,4 @@
-// What the library says about bad data.
+// The library's messages about bad data.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// FCS files byte by byte, for what the library's own writer would never write.
+// FCS files byte by byte, for contents the library's own writer never produces.
 #pragma once
 
 #include <fmt/format.h>

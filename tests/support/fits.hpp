@@ -1,4 +1,4 @@
-// What tests of whole fits say again and again.
+// Helpers for tests of whole fits.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What speaks against an answer besides its likelihood: groups left out, means of groups, orders near the one given,
+// Evidence against an answer besides its likelihood: groups left out, means of groups, orders near the one given,
 // links to similar rows, other assumptions.
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// The accuracy a user asks of the sorted backend, and the error it says it reached.
+// The accuracy requested of the sorted backend, and the error it reports.
 #include <gtest/gtest.h>
 
 #include "oracle/transport_support.hpp"

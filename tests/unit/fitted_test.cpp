@@ -1,4 +1,4 @@
-// What a fit can be asked for, and that a saved one answers the same.
+// The queries of a fit, and that a saved fit gives the same answers.
 #include "unshuffle/fitted/fitted.hpp"
 
 #include <gtest/gtest.h>

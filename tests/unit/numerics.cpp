@@ -1,4 +1,4 @@
-// Where numbers end: likelihoods that are not finite, responses that repeat, orders that chance explains.
+// Limits of the numerics: likelihoods that are not finite, repeated responses, orders that chance explains.
 #include <gtest/gtest.h>
 
 #include <algorithm>

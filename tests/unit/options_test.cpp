@@ -1,4 +1,4 @@
-// An option is declared once: reading, refusing, keys and flags follow from the declaration.
+// An option is declared once: parsing, rejection, keys and flags follow from the declaration.
 #include "unshuffle/core/options.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Crops, films and training on pictures, with a network and picture files made up here: no component is needed.
+// Crops, films and training on pictures, with a fake network and fake picture files: no component is needed.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Processes that share the starts, the groups or the plan of one fit give what one of them alone gives.
+// Processes that share the starts, the groups or the plan of one fit give the same answer as one alone.
 #include <gtest/gtest.h>
 
 #include "core/checkpoint.hpp"

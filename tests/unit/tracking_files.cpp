@@ -1,4 +1,4 @@
-// MOTChallenge files: every variant that is accepted, and what is said about the others.
+// MOTChallenge files: every accepted variant, and the messages about the others.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// The box cost, the motion model, the camera and the training, against finite differences and videos made here.
+// The box cost, the motion model, the camera and the training, against finite differences and synthetic videos.
 #include <gtest/gtest.h>
 #include <omp.h>
 

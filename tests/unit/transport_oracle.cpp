@@ -1,4 +1,4 @@
-// Plans against solvers that share nothing with this library: tests/oracle/transport_oracle.py made the numbers.
+// Plans against solvers that share nothing with this library: tests/oracle/transport_oracle.py generated the numbers.
 #include <gtest/gtest.h>
 
 #include <fstream>

@@ -1,4 +1,4 @@
-// A Solution belongs to nobody: it stays right whatever its solver does, and solving leaves the process as it was.
+// A Solution is independent: it stays valid whatever its solver does, and solving has no side effects on the process.
 #include <gtest/gtest.h>
 
 #include <thread>

@@ -1,4 +1,4 @@
-// What the dense transport solver promises beyond its numbers: bad input, zero weights, batches, warm starts.
+// Behaviour of the dense transport solver beyond its numbers: bad input, zero weights, batches, warm starts.
 #include <gtest/gtest.h>
 
 #include <limits>

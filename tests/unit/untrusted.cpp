@@ -67,7 +67,7 @@ TEST(Json, nesting_is_bounded_and_brackets_in_strings_do_not_count) {
   const std::string deep = "f: arrays and objects are nested more than 64 deep; no file of unshuffle is";
   EXPECT_EQ(said(repeated("[", 600000)), deep);
   EXPECT_EQ(said(repeated("{\"a\":", 65)), deep);
-  EXPECT_EQ(said("[1, 2"), "f: not JSON: byte 6 cannot be understood");
+  EXPECT_EQ(said("[1, 2"), "f: not valid JSON at byte 6");
   EXPECT_EQ(said("[1e400]"), "f: holds a number beyond the largest double");
   EXPECT_EQ(json_text(nlohmann::json{{"name", "gr\xF6sse"}}), "{\"name\":\"gr\xEF\xBF\xBDsse\"}\n");
 }

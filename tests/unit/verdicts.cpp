@@ -1,4 +1,4 @@
-// Verdicts that must not be better than the data: columns that depend on each other, few rows, rows without a partner,
+// Verdicts must not be better than the data allows: dependent columns, few rows, rows without a partner,
 // weights, no noise.
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Rows in an order that is partly right, without a law of the noise: how many links can be wrong, regression adjusted
-// for them, and whether an answer agrees with it.
+// Rows in partly correct order without a noise law: the bound on wrong links, regression adjusted for them, and whether
+// an answer agrees with it.
 #include "likelihood/wrong_links.hpp"
 
 #include <gtest/gtest.h>

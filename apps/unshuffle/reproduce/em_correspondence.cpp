@@ -24,11 +24,11 @@ std::vector<Index> ranks(const Vector& values) {
 }
 
 /// How often each pair is linked at (w, σ²), by one long chain.
-Matrix expected_correspondence(const Problem& problem, const Model& bound, const Result& made, std::uint64_t seed) {
+Matrix expected_correspondence(const Problem& problem, const Model& bound, const Result& result, std::uint64_t seed) {
   const UnlinkedRows unlinked(problem, bound);
-  SwapChain chain(unlinked.blocks(), unlinked.best(made.parameters), RandomStream(seed, 74));
-  const PairCosts costs(bound, unlinked.tables(), made.parameters);
-  const WeightedLinks links = chain.sample(costs, made.noise_sd * made.noise_sd, 20000, 200000);
+  SwapChain chain(unlinked.blocks(), unlinked.best(result.parameters), RandomStream(seed, 74));
+  const PairCosts costs(bound, unlinked.tables(), result.parameters);
+  const WeightedLinks links = chain.sample(costs, result.noise_sd * result.noise_sd, 20000, 200000);
   Matrix expected = Matrix::Zero(rows, rows);
   for (Index k = 0; k < links.links.size(); ++k) {
     expected(links.links.responses[std::size_t(k)], links.links.features[std::size_t(k)]) +=
@@ -48,15 +48,15 @@ Measurements measure(const Settings& settings) {
   Measurements all;
   for (const std::string start : {"good", "poor"}) {
     const std::vector<double> slope{(start == "good" ? 0.7 : -0.2) * truth};
-    const Result made = fit_named("em", sample, Linear(false), {.options = {{"start", slope}}});
-    const Matrix expected = expected_correspondence(problem, *bound, made, settings.seed);
+    const Result result = fit_named("em", sample, Linear(false), {.options = {{"start", slope}}});
+    const Matrix expected = expected_correspondence(problem, *bound, result, settings.seed);
     for (Index i = 0; i < rows; ++i) {
       for (Index j = 0; j < rows; ++j) {
         all.push_back({start, double(response_rank[std::size_t(i)]), int(feature_rank[std::size_t(j)]), "em", "linked",
                        expected(i, j) / std::max(1e-300, expected.row(i).sum())});
       }
     }
-    all.push_back({start, 0, 0, "em", "slope over truth", made.parameters[0] / truth});
+    all.push_back({start, 0, 0, "em", "slope over truth", result.parameters[0] / truth});
   }
   return all;
 }

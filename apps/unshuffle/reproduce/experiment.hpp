@@ -46,7 +46,7 @@ struct Settings {
   std::uint64_t seed = 0;
   std::string cytometry_file;                    ///< FCS file; empty: simulated events.
   std::string cytometry_response;                ///< Its channel to predict from the others.
-  std::string mot_folder;                        ///< MOTChallenge sequences with ground truth; empty: none at hand.
+  std::string mot_folder;                        ///< MOTChallenge sequences with ground truth; empty: none.
   std::function<bool(double, double)> progress;  ///< (done, total) of one experiment.
 
   [[nodiscard]] int repetitions() const { return quick ? 2 : 10; }

@@ -31,12 +31,13 @@ Measurements measure(const Settings& settings) {
           std::vector<double> from(static_cast<std::size_t>(sample.train.z.cols()));
           RandomStream random(seed, 73 + std::uint64_t(start));
           for (double& value : from) value = random.normal();
-          const Result made =
+          const Result result =
               fit_named(method, sample, Linear(false), {.options = {{"epsilon", 1e-2}, {"start", from}}});
           const auto bound = Linear(false).bound_to(sample.train);
-          const double error = relative_error(*bound, made.parameters, sample.test);
-          return {{"start", double(start), draw, method, "residual", training_residual(sample.train, made.parameters)},
-                  {"start", double(start), draw, method, "relative_error", error}};
+          const double error = relative_error(*bound, result.parameters, sample.test);
+          return {
+              {"start", double(start), draw, method, "residual", training_residual(sample.train, result.parameters)},
+              {"start", double(start), draw, method, "relative_error", error}};
         });
       }
     }

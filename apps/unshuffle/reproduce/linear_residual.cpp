@@ -24,12 +24,12 @@ Measurements trial(const Measurement& place, const SimulateOptions& design) {
   const TrialOptions options{.options = {{"starts", starts}}, .seed = design.seed};
   const Sample sample = sample_of(design);
   const Linear model(false);
-  const std::optional<Result> made = fit_where_possible(place.method, sample, model, options);
-  if (!made) return {};
-  const double error = relative_error(*model.bound_to(sample.train), made->parameters, sample.test);
-  Measurements all = outcome_of(place, *made, error);
+  const std::optional<Result> result = fit_where_possible(place.method, sample, model, options);
+  if (!result) return {};
+  const double error = relative_error(*model.bound_to(sample.train), result->parameters, sample.test);
+  Measurements all = outcome_of(place, *result, error);
   all.push_back({place.panel, place.x, place.run, place.method, "residual",
-                 transport_error(sample.test, model, made->parameters)});
+                 transport_error(sample.test, model, result->parameters)});
   return all;
 }
 

@@ -98,10 +98,10 @@ Measurements as_measurements(const std::string& sequence, double x, const std::s
                                    double(counts.misses),
                                    double(counts.switches),
                                    double(counts.frames) / std::max(outcome.seconds, 1e-9)};
-  Measurements made;
+  Measurements result;
   for (std::size_t k = 0; k < quantities.size(); ++k)
-    made.push_back({sequence, x, 0, method, quantities[k], values[k]});
-  return made;
+    result.push_back({sequence, x, 0, method, quantities[k], values[k]});
+  return result;
 }
 
 // The table's last lines: counts added up over sequences, which is what the benchmarks do.

@@ -1,4 +1,4 @@
-// Is it better to sample more, or to stop sampling half-way and go on with ROBOT?
+// Is it better to sample more, or to stop sampling half-way and continue with ROBOT?
 #include <fmt/format.h>
 
 #include "reproduce/summaries.hpp"

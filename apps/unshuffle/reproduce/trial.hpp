@@ -36,7 +36,7 @@ struct TrialOptions {
 /// A method by its name in the experiments, on a sample: the options implied by the name are added to `trial`.
 ///   rs + robot     ROBOT from the consensus of RS
 ///   robot-paper    the same with the paper's step size, batches and number of steps
-/// am, em and hard-em start from RS too where rows are hinted, as in the paper. `oracle` is told the truth.
+/// am, em and hard-em start from RS too where rows are hinted, as in the paper. `oracle` gets the truth.
 [[nodiscard]] Result fit_named(const std::string& method, const Sample& sample, const Model& model, TrialOptions trial);
 
 /// relative_error, as given, and seconds of a fit.

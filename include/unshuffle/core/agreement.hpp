@@ -1,4 +1,4 @@
-// Processes that work on one problem must have been given the same one: they compare notes before they begin.
+// Processes that work on one problem must have the same input: they compare it before they start.
 #pragma once
 
 #include <string>
@@ -12,11 +12,11 @@ namespace UNSHUFFLE_EXPORT unshuffle {
 
 /// Something that all processes must have in common.
 struct Common {
-  std::string name;   ///< As a reader knows it: `--epsilon`, `values of z`.
-  std::string value;  ///< Itself where it is short, else a digest.
+  std::string name;   ///< As shown to users: `--epsilon`, `values of z`.
+  std::string value;  ///< Verbatim if short, else a digest.
 };
 
-/// Thrown in every process alike, so that all can end in good order and one of them can say why.
+/// Thrown in every process, so that all can exit cleanly and one of them can report why.
 class Disagreement : public InvalidInput {
  public:
   using InvalidInput::InvalidInput;

@@ -1,4 +1,4 @@
-// Optional parts of the program, each a module of its own beside it.
+// Optional parts of the program, each a separate module.
 //
 // They are loaded on first use instead of being linked: libtorch and OpenCV take half a second to load, which a
 // regression should not pay for, and MPI is useful only with several processes.

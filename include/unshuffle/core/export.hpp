@@ -1,5 +1,5 @@
-// What users of the shared library may call: everything that include/unshuffle declares. The rest stays hidden.
+// Exported symbols of the shared library: everything declared in include/unshuffle. The rest is hidden.
 #pragma once
 
-/// Stands in front of the name of a namespace and holds for what that namespace declares there.
+/// Placed before the name of a namespace; applies to what that namespace block declares.
 #define UNSHUFFLE_EXPORT __attribute__((visibility("default")))

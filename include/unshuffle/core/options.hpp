@@ -80,7 +80,7 @@ void describe_each(Visit&& visit, Options&... options) {
   (std::remove_const_t<Options>::describe(options, visit), ...);
 }
 
-/// What is known of an option without its struct.
+/// Describes an option independently of its struct.
 struct OptionInfo {
   std::string name;
   std::string help;

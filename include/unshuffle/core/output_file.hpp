@@ -13,23 +13,22 @@ namespace UNSHUFFLE_EXPORT unshuffle {
 /// Throws SystemFailure with path and reason, and leaves neither a temporary file nor a damaged target.
 void write_whole_file(const std::string& path, std::string_view content);
 
-/// With the folders above it, where they are missing. Removes what killed runs left in it. Throws SystemFailure with
+/// Creates the folder and its missing parents, and removes leftovers of killed runs in it. Throws SystemFailure with
 /// path and reason.
 void make_folder(const std::string& path);
 
-/// Throws SystemFailure when `path` could not be written; lets a long run fail before it starts. Removes what killed
-/// runs left beside it.
+/// Throws SystemFailure if `path` cannot be written; lets a long run fail before it starts. Removes leftovers of killed
+/// runs next to it.
 void require_writable(const std::string& path);
 
 /// Whether both paths refer to the same file. Devices (/dev/stdout) accept several outputs in turn and never count as
 /// the same.
 [[nodiscard]] bool same_output(const std::string& one, const std::string& other);
 
-/// Whether both paths lead to one regular file that exists, by links of any kind or by another spelling.
+/// Whether both paths refer to the same existing regular file, through links or different spellings.
 [[nodiscard]] bool same_file(const std::string& one, const std::string& other);
 
-/// Removes what write_whole_file() has begun and not yet put in its place. Safe in a signal handler that ends the
-/// process.
+/// Removes temporary files that write_whole_file() has not yet renamed. Safe in a signal handler that ends the process.
 void remove_unfinished_files() noexcept;
 
 }  // namespace unshuffle

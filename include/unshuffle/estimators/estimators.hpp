@@ -56,13 +56,13 @@ struct Sensitivity {
   template <class Self, class Visit>
   static void describe(Self& self, Visit&& visit) {
     visit(OptionText{"quick",
-                     "Skip the search for how the answer would change under other assumptions; the verdict then says "
-                     "that it rests on them untried."},
+                     "Do not test how the answer would change under other assumptions; the verdict then states "
+                     "that they are untested."},
           self.quick);
   }
 };
 
-/// Looks at what is known of the links and chooses; says what and why.
+/// Chooses by the evidence about the links, and explains the choice.
 struct Auto {
   Precision precision{};
   StartOptions starts{};
@@ -98,11 +98,10 @@ struct Mixture {
 
   template <class Self, class Visit>
   static void describe(Self& self, Visit&& visit) {
-    visit(
-        OptionText{"noise_law",
-                   "Law of the noise of rows that are linked rightly: normal, estimated (any shape, one response), or "
-                   "auto: normal unless the data speak against it."},
-        self.law);
+    visit(OptionText{"noise_law",
+                     "Noise law of rightly linked rows: normal, estimated (any shape, one response), or "
+                     "auto: normal unless the data contradicts it."},
+          self.law);
     describe_each(visit, self.precision, self.limit, self.noise, self.bootstrap);
   }
 };

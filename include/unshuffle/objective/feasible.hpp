@@ -18,7 +18,7 @@ void require_estimable(const Problem& problem, const Model& bound);
 /// squared.
 void require_finite_costs(const Evaluator& evaluator, const VectorRef& w);
 
-/// Of all plans of a problem on the dense backend together, with cost and workspace.
+/// Memory of all plans of a problem on the dense backend, with cost and workspace.
 [[nodiscard]] double dense_bytes(const Problem& problem);
 [[nodiscard]] double free_memory_bytes();
 

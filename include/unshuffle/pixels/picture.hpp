@@ -1,4 +1,4 @@
-// Pictures in memory and the squares that the Siamese network looks at; no library needed.
+// Pictures in memory and the crops that the Siamese network uses; no library needed.
 #pragma once
 
 #include <array>

@@ -74,7 +74,7 @@ class SiameseNetwork {
   /// up by learning_rate / (100 n): one video tells far more of what holds for every box than of thousands of weights.
   virtual void step(double learning_rate) = 0;
 
-  /// Weights, their average and the state of Adam, to go on from.
+  /// Weights, their average and the state of Adam, for resuming.
   [[nodiscard]] virtual std::string checkpoint() const = 0;
   virtual void restore(const std::string& content, const std::string& source) = 0;
 

@@ -75,7 +75,7 @@ using TrainWatch = std::function<bool(const TrainState&)>;
 
 [[nodiscard]] bool finished(const TrainState& state, const TrainOptions& options);
 
-/// Goes on until finished. The answer does not depend on the number of threads.
+/// Trains to the end. The result does not depend on the number of threads.
 void train(TrainState& state, const std::vector<Detections>& videos, const TrainOptions& options,
            const TrainWatch& watch = {});
 
