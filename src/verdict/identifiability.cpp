@@ -219,10 +219,24 @@ struct SearchEvidence {
   std::vector<std::string> gaussian;    ///< Columns that can be rotated into each other.
   std::vector<std::string> symmetries;  ///< That leave the distribution of the features as it is.
   bool blind = false;                   ///< Nothing but the two distributions is known.
+  bool gated = false;                   ///< Groups are intervals of the response, which cuts off its noise.
   double chance_gain = 0;               ///< Nats that the coefficients can gain by chance.
   double error = 0;  ///< Of predictions, in standard deviations of the noise, doubts about assumptions included.
   const WhatIf* gravest = nullptr;  ///< Of those assumptions.
 };
+
+/// Whether no two groups overlap in the response, as gates do not.
+bool gated_by_response(const Problem& problem) {
+  if (problem.response_groups.empty() || problem.outputs() != 1) return false;
+  std::vector<std::pair<double, double>> ranges;
+  for (const Block& block : blocks_of(problem)) {
+    const Vector y = problem.y(block.response_rows, 0);
+    if (y.size() > 1) ranges.emplace_back(y.minCoeff(), y.maxCoeff());
+  }
+  std::sort(ranges.begin(), ranges.end());
+  const auto overlap = [](const auto& left, const auto& right) { return left.second > right.first; };
+  return ranges.size() > 1 && std::adjacent_find(ranges.begin(), ranges.end(), overlap) == ranges.end();
+}
 
 std::vector<std::string> rotatable_columns(const Problem& problem, const Model& bound) {
   std::vector<std::string> names;
@@ -316,8 +330,8 @@ std::vector<Rule> rules(const SearchResult& found, const SearchEvidence& e, cons
       {answer.means_agree < level, Verdict::not_identifiable,
        text("the means of the groups contradict what the shapes of the distributions within them say"),
        model_that_bends},
-      {answer.misfit > refuted, Verdict::not_identifiable, [&] { return refuted_by_shape(e, answer.misfit); },
-       model_that_bends},
+      {answer.misfit > refuted && !e.gated, Verdict::not_identifiable,
+       [&] { return refuted_by_shape(e, answer.misfit); }, model_that_bends},
       {answer.covariance.size() == 0 && !found.stopped, Verdict::not_identifiable,
        text("the likelihood does not fall off to all sides of the answer, so nothing says how far off it may be"),
        side_information},
@@ -327,6 +341,8 @@ std::vector<Rule> rules(const SearchResult& found, const SearchEvidence& e, cons
       {!e.symmetries.empty(), Verdict::weakly_identified, [&] { return symmetric(e); }, side_information},
       {found.stopped, Verdict::weakly_identified, text("the search was stopped before it had looked everywhere"),
        text("let it run to its end")},
+      {answer.misfit > refuted, Verdict::weakly_identified, [&] { return refuted_by_shape(e, answer.misfit); },
+       model_that_bends},
       {e.gap < certain_gap, Verdict::weakly_identified,
        [&] { return fmt::format("the next solution is only {:.1f} nats less likely", e.gap); }, side_information},
       {e.near_gap < certain_gap, Verdict::weakly_identified,
@@ -356,6 +372,7 @@ Identifiability judge(const SearchResult& found, const std::vector<Symmetry>& sy
   std::vector<Alternative> others = competitors(found, PredictiveDistance(problem, bound),
                                                 std::min(competing, noticeable * noise / spread), evidence);
   evidence.blind = blocks_of(problem).size() == 1 && !problem.has_prior();
+  evidence.gated = gated_by_response(problem);
   if (evidence.blind) evidence.gaussian = rotatable_columns(problem, bound);
   for (const Symmetry& symmetry : symmetries) evidence.symmetries.push_back(symmetry.name);
   evidence.chance_gain = gained_by_chance(best.parameters.size(), problem.responses());

@@ -684,7 +684,7 @@ TEST(Automatic, looks_at_all_links_where_the_order_that_was_hinted_at_is_chance)
   ASSERT_NE(alone.identifiable.verdict, Verdict::not_identifiable) << alone.identifiable.reason;
   for (const RowOrder order : {RowOrder::unknown, RowOrder::probably_linked}) {
     const Result found = fit(ordered(sample.problem, order), Linear{}, Auto{}).result();
-    EXPECT_EQ(found.parameters, alone.parameters);
+    EXPECT_LT((found.parameters - alone.parameters).norm(), 1e-6);
     EXPECT_EQ(found.identifiable.verdict, alone.identifiable.verdict);
   }
 }
@@ -712,9 +712,7 @@ TEST(Automatic, does_not_take_groups_for_an_order) {
   EXPECT_EQ(found.choice.rfind("entropic", 0), 0U) << found.choice;
   problem.order = RowOrder::probably_linked;  // wrong, and the groups know more
   const Result misled = fit(problem, Linear{}, Auto{}).result();
-  EXPECT_EQ(misled.choice.rfind("entropic", 0), 0U) << misled.choice << '\n'
-                                                    << misled.identifiable.reason << found.identifiable.reason
-                                                    << found.parameters << misled.parameters << sample.coefficients;
+  EXPECT_EQ(misled.choice.rfind("entropic", 0), 0U) << misled.choice;
   problem.feature_groups[0] = 1;  // a wrong key: no standard errors to show, but still to choose by
   const Result uneven = fit(problem, Linear{}, Auto{}).result();
   EXPECT_EQ(uneven.choice.rfind("entropic", 0), 0U) << uneven.choice;

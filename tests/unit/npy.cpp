@@ -60,7 +60,7 @@ TEST(Npy, columns_are_called_after_the_file) {
 
 TEST(Npy, sizes_are_not_believed) {
   EXPECT_EQ(refusal(npy(described("<f8", "(3, 2)"), eights({1, 2}))),
-            "z.npy: says 3 x 2 numbers of 8 bytes, but 16 bytes follow");
+            "z.npy: declares 3 x 2 numbers of 8 bytes, but 16 bytes follow");
   EXPECT_NE(refusal(npy(described("<f8", "(4611686018427387904, 4)"), "")), "read");
   EXPECT_NE(refusal(npy(described("<f8", "(18446744073709551615, 18446744073709551615)"), eights({1}))), "read");
   EXPECT_NE(refusal(npy(described("<f8", "(2, 0)"), "")), "read");
