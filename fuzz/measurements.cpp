@@ -12,7 +12,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Measurements measurements;
   read_or_refuse([&] { measurements = measurements_from_csv(content, "fuzzed.csv"); });
   if (measurements.empty()) return 0;
-  for (const Experiment& experiment : all_experiments())
-    read_or_refuse([&] { (void)experiment.judge(measurements); });
+  for (const Experiment& experiment : all_experiments()) read_or_refuse([&] { (void)experiment.judge(measurements); });
   return 0;
 }

@@ -35,6 +35,12 @@ void on_signal(int signal) {
              128 + signal);
 }
 
+/// The C library found its memory in disorder, or an exception met no one. Memory that runs out while a matrix of Eigen
+/// 3.4 changes its size leaves such disorder behind.
+void on_abort(int) {
+  leave_with("unshuffle: error: memory ran out, or was found in disorder; nothing more was written\n", 4);
+}
+
 /// An exception cannot leave a parallel loop: memory that runs out inside of one ends here.
 void on_terminate() {
   try {
@@ -71,6 +77,7 @@ void leave_cleanly() {
   action.sa_handler = on_signal;
   for (const int signal : {SIGINT, SIGTERM, SIGHUP})
     if (!is_ignored(signal)) ::sigaction(signal, &action, nullptr);
+  std::signal(SIGABRT, on_abort);
   std::signal(SIGXFSZ, SIG_IGN);  // a file above the limit is then a write that fails, with a message
 }
 

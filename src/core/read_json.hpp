@@ -38,14 +38,27 @@ template <class Json = nlohmann::json>
 [[nodiscard]] Json read_json(const std::string& text, const std::string& source) {
   constexpr int deepest = 64;
   if (nesting_of(text) > deepest)
-    throw BadData(fmt::format("{}: arrays and objects are nested more than {} deep; no file of unshuffle is", source,
-                              deepest));
+    throw BadData(
+        fmt::format("{}: arrays and objects are nested more than {} deep; no file of unshuffle is", source, deepest));
   try {
     return Json::parse(text);
   } catch (const nlohmann::json::parse_error& error) {
     throw BadData(fmt::format("{}: not JSON: byte {} cannot be understood", source, error.byte));
   } catch (const nlohmann::json::out_of_range&) {
     throw BadData(fmt::format("{}: holds a number beyond the largest double", source));
+  }
+}
+
+/// A key that must be there, as T; BadData naming it otherwise.
+template <class T, class Json>
+[[nodiscard]] T json_value(const Json& object, const char* key, const std::string& source) {
+  const auto found = object.find(key);
+  if (found == object.end()) throw BadData(fmt::format("{}: the key \"{}\" is missing", source, key));
+  try {
+    return found->template get<T>();
+  } catch (const nlohmann::json::exception&) {
+    throw BadData(fmt::format("{}: the key \"{}\" holds {}, which is not of the kind expected", source, key,
+                              found->dump().substr(0, 40)));
   }
 }
 

@@ -41,8 +41,7 @@ void require_threads(int threads) {
   const int meant = threads == 0 ? omp_get_max_threads() : threads;
   const std::string asked =
       threads == 0 ? fmt::format("OMP_NUM_THREADS = {}", meant) : fmt::format("{} = {}", option("threads"), threads);
-  if (threads < 0 || meant > most)
-    throw InvalidInput(fmt::format("{} must be at least 0 and at most {}", asked, most));
+  if (threads < 0 || meant > most) throw InvalidInput(fmt::format("{} must be at least 0 and at most {}", asked, most));
   if (meant > processors()) require_startable(meant, asked);
 }
 

@@ -34,9 +34,10 @@ class PickleMachine {
   };
 
   [[noreturn]] void refuse(const char* why) const {
-    throw BadData(fmt::format("{}: cannot be read: {}; a file that torch.save(model.state_dict(), FILE) writes was "
-                              "expected",
-                              source_, why));
+    throw BadData(
+        fmt::format("{}: cannot be read: {}; a file that torch.save(model.state_dict(), FILE) writes was "
+                    "expected",
+                    source_, why));
   }
 
   std::string_view take(std::size_t size) {
@@ -190,8 +191,6 @@ class PickleMachine {
 
 }  // namespace
 
-void require_shallow_pickle(std::string_view pickle, const std::string& source) {
-  PickleMachine(pickle, source).run();
-}
+void require_shallow_pickle(std::string_view pickle, const std::string& source) { PickleMachine(pickle, source).run(); }
 
 }  // namespace unshuffle::pixels

@@ -25,7 +25,8 @@ TEST(Text, numbers_have_one_sign_and_are_finite) {
   EXPECT_EQ(parse_number("+4"), 4);
   EXPECT_EQ(parse_number("-2.5e3"), -2500);
   EXPECT_EQ(parse_number("1e-400"), 0);
-  for (const char* text : {"", "+", "-", "+-1", "-+1", "++1", "1 ", " 1", "0x1", "inf", "nan", "1e400", "-1e400", "1,5"})
+  for (const char* text :
+       {"", "+", "-", "+-1", "-+1", "++1", "1 ", " 1", "0x1", "inf", "nan", "1e400", "-1e400", "1,5"})
     EXPECT_FALSE(parse_number(text)) << text;
 }
 
