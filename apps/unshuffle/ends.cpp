@@ -35,6 +35,12 @@ void on_signal(int signal) {
              128 + signal);
 }
 
+/// The C library found its heap corrupted, or an exception was not caught. Running out of memory while an Eigen 3.4
+/// matrix is resized can leave the heap in such a state.
+void on_abort(int) {
+  leave_with("unshuffle: error: out of memory, or the heap is corrupted; nothing more was written\n", 4);
+}
+
 /// An exception cannot leave a parallel loop: running out of memory inside one ends here.
 void on_terminate() {
   try {
@@ -71,6 +77,7 @@ void leave_cleanly() {
   action.sa_handler = on_signal;
   for (const int signal : {SIGINT, SIGTERM, SIGHUP})
     if (!is_ignored(signal)) ::sigaction(signal, &action, nullptr);
+  std::signal(SIGABRT, on_abort);
   std::signal(SIGXFSZ, SIG_IGN);  // exceeding the file size limit is then a write error with a message
 }
 

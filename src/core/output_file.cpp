@@ -141,7 +141,7 @@ Descriptor open_temporary(const std::string& target, const std::string& path) {
   const int descriptor = ::mkostemp(name.data(), O_CLOEXEC);
   if (descriptor < 0) fail(path, errno);
   ::flock(descriptor, LOCK_EX | LOCK_NB);
-  return {descriptor, name};
+  return {descriptor, std::move(name)};  // a copy may need memory that is not there, and leave the file behind
 }
 
 /// The process a temporary file is named after; none: the file is not one of ours.

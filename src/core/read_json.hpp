@@ -49,6 +49,19 @@ template <class Json = nlohmann::json>
   }
 }
 
+/// A key that must be there, as T; BadData naming it otherwise.
+template <class T, class Json>
+[[nodiscard]] T json_value(const Json& object, const char* key, const std::string& source) {
+  const auto found = object.find(key);
+  if (found == object.end()) throw BadData(fmt::format("{}: the key \"{}\" is missing", source, key));
+  try {
+    return found->template get<T>();
+  } catch (const nlohmann::json::exception&) {
+    throw BadData(fmt::format("{}: the key \"{}\" holds {}, which is not of the kind expected", source, key,
+                              found->dump().substr(0, 40)));
+  }
+}
+
 /// What was computed is not lost for the name of a folder: bytes that are no UTF-8 are replaced.
 template <class Json>
 [[nodiscard]] std::string json_text(const Json& json, int indent = -1) {

@@ -192,19 +192,6 @@ Json parse(const std::string& text, const std::string& source) {
   return parsed;
 }
 
-/// A required key as T; BadData naming it otherwise.
-template <class T>
-T get(const Json& object, const char* key, const std::string& source) {
-  const auto found = object.find(key);
-  if (found == object.end()) throw BadData(fmt::format("{}: the key \"{}\" is missing", source, key));
-  try {
-    return found->template get<T>();
-  } catch (const nlohmann::json::exception&) {
-    throw BadData(fmt::format("{}: the key \"{}\" holds {}, which is not of the kind expected", source, key,
-                              found->dump().substr(0, 40)));
-  }
-}
-
 double number(const Json& value, const std::string& name, const std::string& source) {
   if (value.is_number()) return value.get<double>();
   throw BadData(fmt::format("{}: \"{}\" is {}; a number was expected", source, name, value.dump().substr(0, 40)));
@@ -212,7 +199,7 @@ double number(const Json& value, const std::string& name, const std::string& sou
 
 NamedParameters parameters_of(const Json& object, const std::string& source) {
   NamedParameters parameters;
-  const Json coefficients = get<Json>(object, "coefficients", source);
+  const Json coefficients = json_value<Json>(object, "coefficients", source);
   if (!coefficients.is_object()) throw BadData(fmt::format("{}: \"coefficients\" is not an object", source));
   for (const auto& [name, value] : coefficients.items()) parameters.values[name] = number(value, name, source);
   const auto intercept = object.find("intercept");
@@ -253,8 +240,8 @@ NamedCovariance covariance_from(const Json& object, const std::string& source) {
   NamedCovariance covariance;
   const auto found = object.find("covariance");
   if (found == object.end() || found->is_null()) return covariance;
-  covariance.names = get<std::vector<std::string>>(*found, "names", source);
-  const Json rows = get<Json>(*found, "rows", source);
+  covariance.names = json_value<std::vector<std::string>>(*found, "names", source);
+  const Json rows = json_value<Json>(*found, "rows", source);
   const std::size_t count = covariance.names.size();
   if (!rows.is_array() || rows.size() != count)
     throw BadData(fmt::format("{}: \"covariance\" needs {} rows, one for each name", source, count));
@@ -302,13 +289,13 @@ OptionValue option_from(const Json& value, const std::string& name) {
 
 /// With the options of the file, as far as it reads them. Files of earlier versions store a few of them separately.
 Estimator estimator_of(const Json& object, const char* key, const std::string& source) {
-  const auto word = get<std::string>(object, key, source);
+  const auto word = json_value<std::string>(object, key, source);
   std::optional<Estimator> estimator = estimator_named(word);
   if (!estimator)
     throw BadData(fmt::format("{}: the key \"{}\" holds \"{}\", which this version does not know", source, key, word));
   Json options = Json::object();
   if (object.contains("options")) {
-    options = get<Json>(object, "options", source);
+    options = json_value<Json>(object, "options", source);
   } else {
     for (const char* name : older_options) options[name] = object.contains(name) ? object[name] : Json();
   }
@@ -328,32 +315,33 @@ Estimator estimator_of(const Json& object, const char* key, const std::string& s
 
 FitContext context_from(const Json& object, const std::string& source) {
   FitContext context;
-  const Json columns = get<Json>(object, "columns", source);
+  const Json columns = json_value<Json>(object, "columns", source);
   using Names = std::vector<std::string>;
-  context.columns.response = get<Names>(columns, "response", source);
-  context.columns.x = get<Names>(columns, "x", source);
-  context.columns.z = get<Names>(columns, "z", source);
-  context.columns.weights = get<std::string>(columns, "weights", source);
-  for (const auto& [left, right] : get<std::vector<std::pair<std::string, std::string>>>(columns, "groups", source)) {
+  context.columns.response = json_value<Names>(columns, "response", source);
+  context.columns.x = json_value<Names>(columns, "x", source);
+  context.columns.z = json_value<Names>(columns, "z", source);
+  context.columns.weights = json_value<std::string>(columns, "weights", source);
+  for (const auto& [left, right] :
+       json_value<std::vector<std::pair<std::string, std::string>>>(columns, "groups", source)) {
     context.columns.groups.push_back({left, right});
   }
   // Fits written before there were soft groups have none.
   if (columns.contains("soft_groups")) {
     using Triples = std::vector<std::tuple<std::string, std::string, double>>;
-    for (const auto& [left, right, agreement] : get<Triples>(columns, "soft_groups", source))
+    for (const auto& [left, right, agreement] : json_value<Triples>(columns, "soft_groups", source))
       context.columns.soft_groups.push_back({{left, right}, agreement});
   }
-  context.one_table = get<bool>(object, "one_table", source);
-  context.intercept = get<bool>(object, "has_intercept", source);
-  context.model_state = get<std::vector<double>>(object, "model_state", source);
-  context.model = get<std::string>(object, "model", source);
+  context.one_table = json_value<bool>(object, "one_table", source);
+  context.intercept = json_value<bool>(object, "has_intercept", source);
+  context.model_state = json_value<std::vector<double>>(object, "model_state", source);
+  context.model = json_value<std::string>(object, "model", source);
   context.estimator = estimator_of(object, "method", source);
   context.chosen = object.contains("chosen") ? estimator_of(object, "chosen", source) : context.estimator;
   return context;
 }
 
 Objective objective_of(const Json& object, const std::string& source) {
-  const auto word = get<std::string>(object, "objective_kind", source);
+  const auto word = json_value<std::string>(object, "objective_kind", source);
   for (const auto& [name, objective] : objective_words) {
     if (word == name) return objective;
   }
@@ -378,10 +366,10 @@ SavedFit fit_from_json(const std::string& text, const std::string& source) {
   saved.parameters = parameters_of(object, source);
   saved.context = context_from(object, source);
   saved.objective = objective_of(object, source);
-  saved.epsilon = get<double>(get<Json>(object, "epsilon", source), "value", source);
+  saved.epsilon = json_value<double>(json_value<Json>(object, "epsilon", source), "value", source);
   saved.covariance = covariance_from(object, source);
   saved.intervals = intervals_from(object, source);
-  saved.noise_sd = get<double>(object, "noise_sd", source);
+  saved.noise_sd = json_value<double>(object, "noise_sd", source);
   if (saved.noise_sd < 0) throw BadData(fmt::format("{}: noise_sd = {} must be at least 0", source, saved.noise_sd));
   if (!(saved.epsilon > 0)) throw BadData(fmt::format("{}: epsilon = {} must be > 0", source, saved.epsilon));
   return saved;

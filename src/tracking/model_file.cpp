@@ -22,30 +22,29 @@ constexpr const char* checkpoint_format = "unshuffle tracker training 1";
 
 Json to_array(const Vector& values) { return std::vector<double>(values.begin(), values.end()); }
 
-Vector to_vector(const Json& array) {
-  const auto values = array.get<std::vector<double>>();
+Vector numbers(const Json& json, const char* key, const std::string& source) {
+  const auto values = json_value<std::vector<double>>(json, key, source);
   return Eigen::Map<const Vector>(values.data(), Index(values.size()));
 }
 
-MotionModel to_model(int hidden, const Json& values) {
-  MotionModel model(hidden);
-  model.set_values(to_vector(values));
+MotionModel model_of(const Json& json, const char* key, const std::string& source) {
+  MotionModel model(json_value<int>(json, "hidden", source));
+  model.set_values(numbers(json, key, source));
   return model;
 }
 
-/// Reads JSON of a known format; whatever goes wrong becomes BadData with the file's name.
+/// Reads JSON of a known format.
 template <class Result>
 Result parsed(const std::string& content, const std::string& source, const char* format,
               const std::function<Result(const Json&)>& read) {
   try {
     const Json json = read_json<Json>(content, source);
-    const std::string found = json.value("format", "");
+    if (!json.is_object()) throw BadData(fmt::format("{}: a JSON object was expected", source));
+    const auto found = json_value<std::string>(json, "format", source);
     if (found != format) {
       throw BadData(fmt::format("{}: format \"{}\"; \"{}\" was expected", source, found, format));
     }
     return read(json);
-  } catch (const nlohmann::json::exception& error) {
-    throw BadData(fmt::format("{}: {}", source, error.what()));
   } catch (const InvalidInput& error) {
     throw BadData(fmt::format("{}: {}", source, error.what()));
   }
@@ -66,11 +65,11 @@ std::string to_json(const SavedModel& saved) {
 }
 
 SavedModel model_from_json(const std::string& content, const std::string& source) {
-  return parsed<SavedModel>(content, source, model_format, [](const Json& json) {
-    return SavedModel{.model = to_model(json.at("hidden").get<int>(), json.at("values")),
-                      .camera = json.at("camera").get<bool>(),
-                      .objective = json.at("objective").get<double>(),
-                      .trained_on = json.at("trained_on").get<std::vector<std::string>>()};
+  return parsed<SavedModel>(content, source, model_format, [&](const Json& json) {
+    return SavedModel{.model = model_of(json, "values", source),
+                      .camera = json_value<bool>(json, "camera", source),
+                      .objective = json_value<double>(json, "objective", source),
+                      .trained_on = json_value<std::vector<std::string>>(json, "trained_on", source)};
   });
 }
 
@@ -106,26 +105,25 @@ TrainState state_from_json(const std::string& content, const std::string& source
         "{}: is not a checkpoint of a tracker's training, or damaged; remove it to begin anew, or name another file",
         source));
   return parsed<TrainState>(content, source, checkpoint_format, [&](const Json& json) {
-    const auto owner = json.at("belongs_to").get<std::string>();
+    const auto owner = json_value<std::string>(json, "belongs_to", source);
     if (owner != as_utf8(belongs_to)) {
       throw BadData(fmt::format("{}: was written for other videos or options: {}; now: {}", source, owner, belongs_to));
     }
-    const int hidden = json.at("hidden").get<int>();
-    TrainState state(to_model(hidden, json.at("model")));
-    state.tracked = to_model(hidden, json.at("tracked"));
-    state.best = to_model(hidden, json.at("best"));
-    state.first_moment = to_vector(json.at("first_moment"));
-    state.second_moment = to_vector(json.at("second_moment"));
+    TrainState state(model_of(json, "model", source));
+    state.tracked = model_of(json, "tracked", source);
+    state.best = model_of(json, "best", source);
+    state.first_moment = numbers(json, "first_moment", source);
+    state.second_moment = numbers(json, "second_moment", source);
     if (state.first_moment.size() != state.model.size() || state.second_moment.size() != state.model.size()) {
       throw BadData(fmt::format("{}: moments of {} and {} numbers; {} were expected", source, state.first_moment.size(),
                                 state.second_moment.size(), state.model.size()));
     }
-    state.steps = json.at("steps").get<int>();
-    state.objectives = json.at("objectives").get<std::vector<double>>();
-    state.best_objective = json.at("best_objective").get<double>();
-    state.round_epochs = json.at("round_epochs").get<int>();
-    state.epochs_since_gain = json.at("epochs_since_gain").get<int>();
-    state.settled = json.at("settled").get<bool>();
+    state.steps = json_value<int>(json, "steps", source);
+    state.objectives = json_value<std::vector<double>>(json, "objectives", source);
+    state.best_objective = json_value<double>(json, "best_objective", source);
+    state.round_epochs = json_value<int>(json, "round_epochs", source);
+    state.epochs_since_gain = json_value<int>(json, "epochs_since_gain", source);
+    state.settled = json_value<bool>(json, "settled", source);
     if (state.round_epochs < 0 || state.round_epochs > state.epochs()) {
       throw BadData(fmt::format("{}: round_epochs = {} of {} epochs", source, state.round_epochs, state.epochs()));
     }

@@ -332,6 +332,8 @@ class Kills(Case):
             self.until_through(command, longest, draw)
             with open(self.path(out)) as file:
                 self.assertEqual(same_but_for_time(file.read()), same_but_for_time(expected))
+            left = [name for _, _, names in os.walk(self.folder) for name in names if name.startswith(".unshuffle-")]
+            self.assertEqual(left, [], "the run that got through removes what killed ones left")
             for name in left_behind:
                 shutil.rmtree(self.path(name)) if os.path.isdir(self.path(name)) else os.remove(self.path(name))
 
@@ -413,7 +415,8 @@ class Faults(Case):
         self.fail("the signal is not handled")
 
     def test_signals_end_a_run_with_one_line(self):
-        for number, word in ((signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")):
+        for number, word in ((signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated"),
+                             (signal.SIGHUP, "the terminal is gone")):
             job = subprocess.Popen(self.command(*self.FIT), cwd=self.folder, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True)
             self.wait_until_caught(job.pid, number)
