@@ -8,7 +8,7 @@
 #include "unshuffle/core/export.hpp"
 #include "unshuffle/core/team.hpp"
 
-namespace UNSHUFFLE_EXPORT unshuffle {
+namespace unshuffle UNSHUFFLE_EXPORT {
 
 /// Something that all processes must have in common.
 struct Common {

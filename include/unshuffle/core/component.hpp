@@ -9,7 +9,7 @@
 
 #include "unshuffle/core/export.hpp"
 
-namespace UNSHUFFLE_EXPORT unshuffle {
+namespace unshuffle UNSHUFFLE_EXPORT {
 
 struct Component {
   std::string name;     ///< As `unshuffle info` shows it.

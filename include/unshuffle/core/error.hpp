@@ -6,7 +6,7 @@
 
 #include "unshuffle/core/export.hpp"
 
-namespace UNSHUFFLE_EXPORT unshuffle {
+namespace unshuffle UNSHUFFLE_EXPORT {
 
 /// Base of everything this library throws; `exit_code` is what the command line returns for it.
 class Error : public std::runtime_error {

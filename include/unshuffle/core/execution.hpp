@@ -8,7 +8,7 @@
 #include "unshuffle/core/export.hpp"
 #include "unshuffle/core/wording.hpp"
 
-namespace UNSHUFFLE_EXPORT unshuffle {
+namespace unshuffle UNSHUFFLE_EXPORT {
 
 class Team;
 

@@ -1,5 +1,5 @@
 // Exported symbols of the shared library: everything declared in include/unshuffle. The rest is hidden.
 #pragma once
 
-/// Placed before the name of a namespace; applies to what that namespace block declares.
+/// Placed after the name of a namespace; applies to what that namespace block declares.
 #define UNSHUFFLE_EXPORT __attribute__((visibility("default")))

@@ -5,7 +5,7 @@
 
 #include "unshuffle/core/export.hpp"
 
-namespace UNSHUFFLE_EXPORT unshuffle {
+namespace unshuffle UNSHUFFLE_EXPORT {
 
 /// A whole file as bytes; BadData when it cannot be opened, SystemFailure when reading fails.
 [[nodiscard]] std::string read_file(const std::string& path);

@@ -5,7 +5,7 @@
 
 #include "unshuffle/core/export.hpp"
 
-namespace UNSHUFFLE_EXPORT unshuffle {
+namespace unshuffle UNSHUFFLE_EXPORT {
 
 /// Keeps freed memory in the process. Every evaluation frees and allocates arrays of the size of the data; glibc
 /// returns such arrays to the system each time and gets them back at one page fault per 4 KiB, which is close to half

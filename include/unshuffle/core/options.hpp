@@ -30,7 +30,7 @@
 #include "unshuffle/core/export.hpp"
 #include "unshuffle/core/types.hpp"
 
-namespace UNSHUFFLE_EXPORT unshuffle {
+namespace unshuffle UNSHUFFLE_EXPORT {
 
 /// An option's value as a front end has it: a switch, a whole number, a number, text, or a list of numbers.
 using OptionValue = std::variant<bool, std::int64_t, double, std::string, std::vector<double>>;

@@ -6,7 +6,7 @@
 
 #include "unshuffle/core/export.hpp"
 
-namespace UNSHUFFLE_EXPORT unshuffle {
+namespace unshuffle UNSHUFFLE_EXPORT {
 
 /// Writes a temporary file beside the target, syncs it and renames it over the target. Devices and pipes (/dev/stdout)
 /// are written directly.

@@ -7,7 +7,7 @@
 #include "unshuffle/core/export.hpp"
 #include "unshuffle/core/types.hpp"
 
-namespace UNSHUFFLE_EXPORT unshuffle {
+namespace unshuffle UNSHUFFLE_EXPORT {
 
 /// `count` rows from `first` on.
 struct RowShare {

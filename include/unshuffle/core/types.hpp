@@ -5,7 +5,7 @@
 
 #include "unshuffle/core/export.hpp"
 
-namespace UNSHUFFLE_EXPORT unshuffle {
+namespace unshuffle UNSHUFFLE_EXPORT {
 
 using Index = Eigen::Index;
 using Vector = Eigen::VectorXd;

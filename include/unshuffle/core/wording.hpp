@@ -9,7 +9,7 @@
 
 #include "unshuffle/core/export.hpp"
 
-namespace UNSHUFFLE_EXPORT unshuffle {
+namespace unshuffle UNSHUFFLE_EXPORT {
 
 enum class Dialect { cpp, command_line, python };
 

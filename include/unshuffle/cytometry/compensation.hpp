@@ -9,7 +9,7 @@
 #include "unshuffle/cytometry/fcs.hpp"
 
 namespace unshuffle {
-namespace UNSHUFFLE_EXPORT cytometry {
+namespace cytometry UNSHUFFLE_EXPORT {
 
 /// A measured event is  m = t·S  with t the dyes' signals and S one row per dye, one column per detector.
 struct Spillover {

@@ -9,7 +9,7 @@
 #include "unshuffle/tables/table.hpp"
 
 namespace unshuffle {
-namespace UNSHUFFLE_EXPORT cytometry {
+namespace cytometry UNSHUFFLE_EXPORT {
 
 /// Name of the column that says in which gates of a Gating-ML file an event is.
 inline constexpr const char* gates_column = "gates";

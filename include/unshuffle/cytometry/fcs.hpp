@@ -10,7 +10,7 @@
 #include "unshuffle/core/types.hpp"
 
 namespace unshuffle {
-namespace UNSHUFFLE_EXPORT cytometry {
+namespace cytometry UNSHUFFLE_EXPORT {
 
 /// Upper-case name → value; FCS keywords are not case-sensitive.
 using Keywords = std::map<std::string, std::string>;

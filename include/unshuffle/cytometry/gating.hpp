@@ -14,7 +14,7 @@
 #include "unshuffle/cytometry/transform.hpp"
 
 namespace unshuffle {
-namespace UNSHUFFLE_EXPORT cytometry {
+namespace cytometry UNSHUFFLE_EXPORT {
 
 /// A·(x - B)/(y - C) of two channels.
 struct Ratio {

@@ -11,7 +11,7 @@
 #include "unshuffle/tables/table.hpp"
 
 namespace unshuffle {
-namespace UNSHUFFLE_EXPORT cytometry {
+namespace cytometry UNSHUFFLE_EXPORT {
 
 struct ShuffleOptions {
   Index rows = -1;           ///< Events drawn; -1: 1400 as in the paper, or all where there are fewer.

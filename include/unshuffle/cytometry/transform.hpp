@@ -11,7 +11,7 @@
 #include "unshuffle/core/export.hpp"
 
 namespace unshuffle {
-namespace UNSHUFFLE_EXPORT cytometry {
+namespace cytometry UNSHUFFLE_EXPORT {
 
 struct Identity {
   double operator()(double x) const { return x; }

@@ -16,7 +16,7 @@
 #include "unshuffle/optimise/descent_options.hpp"
 #include "unshuffle/starts/start_options.hpp"
 
-namespace UNSHUFFLE_EXPORT unshuffle {
+namespace unshuffle UNSHUFFLE_EXPORT {
 
 struct IterationLimit {
   int max_iterations = 0;

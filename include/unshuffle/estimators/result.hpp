@@ -11,7 +11,7 @@
 #include "unshuffle/estimators/estimators.hpp"
 #include "unshuffle/verdict/verdict.hpp"
 
-namespace UNSHUFFLE_EXPORT unshuffle {
+namespace unshuffle UNSHUFFLE_EXPORT {
 
 enum class Status { converged, inner_not_converged, outer_not_converged, stopped };
 inline constexpr std::array status_words{

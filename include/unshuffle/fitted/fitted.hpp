@@ -15,7 +15,7 @@
 #include "unshuffle/report/json.hpp"
 #include "unshuffle/tables/problem.hpp"
 
-namespace UNSHUFFLE_EXPORT unshuffle {
+namespace unshuffle UNSHUFFLE_EXPORT {
 
 /// A coefficient with its uncertainty; NaN where unknown.
 struct Coefficient {

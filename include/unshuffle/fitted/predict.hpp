@@ -4,7 +4,7 @@
 #include "unshuffle/core/export.hpp"
 #include "unshuffle/model/model.hpp"
 
-namespace UNSHUFFLE_EXPORT unshuffle {
+namespace unshuffle UNSHUFFLE_EXPORT {
 
 struct Predictions {
   Matrix values;      ///< One column per response.

@@ -8,7 +8,7 @@
 #include "unshuffle/large/tables.hpp"
 
 namespace unshuffle {
-namespace UNSHUFFLE_EXPORT large {
+namespace large UNSHUFFLE_EXPORT {
 
 /// For one response, an additive model and the estimators that can stream; models that depend on the tables (splines)
 /// are set up from the sample. Every process of the team calls it; only the leader gets a fit.

@@ -8,7 +8,7 @@
 #include "unshuffle/core/types.hpp"
 
 namespace unshuffle {
-namespace UNSHUFFLE_EXPORT large {
+namespace large UNSHUFFLE_EXPORT {
 
 class Pieces {
  public:

@@ -10,7 +10,7 @@
 #include "unshuffle/tables/tables_to_problem.hpp"
 
 namespace unshuffle {
-namespace UNSHUFFLE_EXPORT large {
+namespace large UNSHUFFLE_EXPORT {
 
 struct ReadOptions {
   std::string scratch{};        ///< Folder for the rows of this process; empty: they stay in memory.

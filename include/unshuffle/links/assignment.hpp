@@ -6,7 +6,7 @@
 #include "unshuffle/core/export.hpp"
 #include "unshuffle/core/types.hpp"
 
-namespace UNSHUFFLE_EXPORT unshuffle {
+namespace unshuffle UNSHUFFLE_EXPORT {
 
 struct Assignment {
   std::vector<Index> column_of_row;  ///< -1: the row has no partner.

@@ -6,7 +6,7 @@
 #include "unshuffle/core/export.hpp"
 #include "unshuffle/objective/evaluator.hpp"
 
-namespace UNSHUFFLE_EXPORT unshuffle {
+namespace unshuffle UNSHUFFLE_EXPORT {
 
 struct Match {
   Index response_row;

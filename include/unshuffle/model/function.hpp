@@ -24,7 +24,7 @@
 // This header lacks includes of its own, so it comes after Eigen's other headers.
 #include <unsupported/Eigen/AutoDiff>
 
-namespace UNSHUFFLE_EXPORT unshuffle {
+namespace unshuffle UNSHUFFLE_EXPORT {
 
 class FunctionModel final : public Model {
  public:

@@ -12,7 +12,7 @@
 #include "unshuffle/core/export.hpp"
 #include "unshuffle/model/model.hpp"
 
-namespace UNSHUFFLE_EXPORT unshuffle {
+namespace unshuffle UNSHUFFLE_EXPORT {
 
 /// Everything `Linear` and `Spline` share once the basis columns are known.
 class LinearInBasis : public AdditiveModel {

@@ -15,7 +15,7 @@
 #include "unshuffle/core/types.hpp"
 #include "unshuffle/tables/problem.hpp"
 
-namespace UNSHUFFLE_EXPORT unshuffle {
+namespace unshuffle UNSHUFFLE_EXPORT {
 
 class AdditiveModel;
 

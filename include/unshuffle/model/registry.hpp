@@ -8,7 +8,7 @@
 #include "unshuffle/core/export.hpp"
 #include "unshuffle/model/model.hpp"
 
-namespace UNSHUFFLE_EXPORT unshuffle {
+namespace unshuffle UNSHUFFLE_EXPORT {
 
 /// "linear", "sine" or "spline:K"; throws InvalidInput for anything else. `intercept` is ignored by the sine model.
 [[nodiscard]] std::unique_ptr<Model> make_model(const std::string& spec, bool intercept);

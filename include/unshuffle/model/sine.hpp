@@ -8,7 +8,7 @@
 #include "unshuffle/core/export.hpp"
 #include "unshuffle/model/model.hpp"
 
-namespace UNSHUFFLE_EXPORT unshuffle {
+namespace unshuffle UNSHUFFLE_EXPORT {
 
 class Sine final : public AdditiveModel {
  public:

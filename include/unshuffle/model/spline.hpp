@@ -13,7 +13,7 @@
 #include "unshuffle/core/export.hpp"
 #include "unshuffle/model/linear.hpp"
 
-namespace UNSHUFFLE_EXPORT unshuffle {
+namespace unshuffle UNSHUFFLE_EXPORT {
 
 /// The centred B-spline basis of one column.
 class SplineColumn {

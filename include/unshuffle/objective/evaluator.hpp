@@ -12,7 +12,7 @@
 #include "unshuffle/tables/problem.hpp"
 #include "unshuffle/transport/marginal.hpp"
 
-namespace UNSHUFFLE_EXPORT unshuffle {
+namespace unshuffle UNSHUFFLE_EXPORT {
 
 class Team;
 

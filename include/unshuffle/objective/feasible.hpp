@@ -8,7 +8,7 @@
 #include "unshuffle/objective/evaluator.hpp"
 #include "unshuffle/tables/problem.hpp"
 
-namespace UNSHUFFLE_EXPORT unshuffle {
+namespace unshuffle UNSHUFFLE_EXPORT {
 
 /// Throws BadData for data this model cannot be fitted to: too few rows, constant columns, numbers that cannot be
 /// squared.

@@ -7,7 +7,7 @@
 #include "unshuffle/core/options.hpp"
 #include "unshuffle/objective/evaluator.hpp"
 
-namespace UNSHUFFLE_EXPORT unshuffle {
+namespace unshuffle UNSHUFFLE_EXPORT {
 
 inline constexpr std::array backend_words{Word<Backend>{"auto", Backend::automatic},
                                           Word<Backend>{"dense", Backend::dense},

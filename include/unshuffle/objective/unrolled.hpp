@@ -5,7 +5,7 @@
 #include "unshuffle/core/export.hpp"
 #include "unshuffle/core/types.hpp"
 
-namespace UNSHUFFLE_EXPORT unshuffle {
+namespace unshuffle UNSHUFFLE_EXPORT {
 
 /// What the forward pass stores.
 enum class Tape {

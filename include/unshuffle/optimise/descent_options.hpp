@@ -6,7 +6,7 @@
 #include "unshuffle/core/export.hpp"
 #include "unshuffle/core/options.hpp"
 
-namespace UNSHUFFLE_EXPORT unshuffle {
+namespace unshuffle UNSHUFFLE_EXPORT {
 
 enum class Optimizer {
   automatic,     ///< trust_region on the sorted backend from starts with a known covariance, else lbfgs.

@@ -9,7 +9,7 @@
 #include "unshuffle/tracking/box.hpp"
 
 namespace unshuffle {
-namespace UNSHUFFLE_EXPORT pixels {
+namespace pixels UNSHUFFLE_EXPORT {
 
 /// Rows of blue, green and red bytes.
 struct Picture {

@@ -10,7 +10,7 @@
 #include "unshuffle/tracking/sequence.hpp"
 
 namespace unshuffle {
-namespace UNSHUFFLE_EXPORT pixels {
+namespace pixels UNSHUFFLE_EXPORT {
 
 /// Where drawn frames go, in order.
 class FrameSink {

@@ -16,7 +16,7 @@
 #include "unshuffle/tracking/tracker.hpp"
 
 namespace unshuffle {
-namespace UNSHUFFLE_EXPORT pixels {
+namespace pixels UNSHUFFLE_EXPORT {
 
 /// Feature channels after conv1 ... conv5 and of the two heads. Anchors, strides and kernels never change.
 using Channels = std::array<std::int64_t, 6>;

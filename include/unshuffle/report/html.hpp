@@ -8,7 +8,7 @@
 #include "unshuffle/links/match.hpp"
 #include "unshuffle/report/json.hpp"
 
-namespace UNSHUFFLE_EXPORT unshuffle {
+namespace unshuffle UNSHUFFLE_EXPORT {
 
 /// What a page is made of. `bound` is the model bound to the problem, `plan` makes the plan at the answer.
 struct ReportInput {

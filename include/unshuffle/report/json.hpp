@@ -11,7 +11,7 @@
 #include "unshuffle/estimators/result.hpp"
 #include "unshuffle/tables/tables_to_problem.hpp"
 
-namespace UNSHUFFLE_EXPORT unshuffle {
+namespace unshuffle UNSHUFFLE_EXPORT {
 
 /// What was fitted and how, as needed to apply the fit to other tables.
 struct FitContext {

@@ -6,7 +6,7 @@
 #include "unshuffle/core/export.hpp"
 #include "unshuffle/core/options.hpp"
 
-namespace UNSHUFFLE_EXPORT unshuffle {
+namespace unshuffle UNSHUFFLE_EXPORT {
 
 enum class StartKind {
   automatic,      ///< Depends on the problem (docs/optimisers.md): ransac with the row hint, else all the others.

@@ -6,7 +6,7 @@
 #include "unshuffle/core/export.hpp"
 #include "unshuffle/tables/table.hpp"
 
-namespace UNSHUFFLE_EXPORT unshuffle {
+namespace unshuffle UNSHUFFLE_EXPORT {
 
 /// A table out of an array of one or two dimensions: integers, truth values, float32 or float64, either byte order,
 /// either storage order, formats 1 to 3. Columns are called after the file: `y` for one-dimensional y.npy, `z1`, `z2`,

@@ -7,7 +7,7 @@
 #include "unshuffle/core/export.hpp"
 #include "unshuffle/core/types.hpp"
 
-namespace UNSHUFFLE_EXPORT unshuffle {
+namespace unshuffle UNSHUFFLE_EXPORT {
 
 /// A link that is known: this row of D1 and this row of D2 are one record.
 struct KnownPair {

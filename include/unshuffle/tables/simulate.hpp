@@ -8,7 +8,7 @@
 #include "unshuffle/core/export.hpp"
 #include "unshuffle/tables/problem.hpp"
 
-namespace UNSHUFFLE_EXPORT unshuffle {
+namespace unshuffle UNSHUFFLE_EXPORT {
 
 enum class Design {
   sensing,    ///< Unlabelled sensing: y = z·w + noise; part of the rows of z are shuffled.

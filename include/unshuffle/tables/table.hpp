@@ -9,7 +9,7 @@
 #include "unshuffle/core/files.hpp"
 #include "unshuffle/core/types.hpp"
 
-namespace UNSHUFFLE_EXPORT unshuffle {
+namespace unshuffle UNSHUFFLE_EXPORT {
 
 /// A column is numeric when every cell is a finite number, otherwise text. A column of numbers with a stray cell is
 /// text too; it remembers the cell, so that a request for its numbers can report where it is.

@@ -9,7 +9,7 @@
 #include "unshuffle/tables/problem.hpp"
 #include "unshuffle/tables/table.hpp"
 
-namespace UNSHUFFLE_EXPORT unshuffle {
+namespace unshuffle UNSHUFFLE_EXPORT {
 
 /// A key both tables share, under possibly different names.
 struct GroupKey {

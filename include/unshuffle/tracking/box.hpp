@@ -4,7 +4,7 @@
 #include "unshuffle/core/export.hpp"
 
 namespace unshuffle {
-namespace UNSHUFFLE_EXPORT tracking {
+namespace tracking UNSHUFFLE_EXPORT {
 
 struct Box {
   double left = 0;

@@ -15,7 +15,7 @@
 #include "unshuffle/transport/marginal.hpp"
 
 namespace unshuffle {
-namespace UNSHUFFLE_EXPORT tracking {
+namespace tracking UNSHUFFLE_EXPORT {
 
 struct CameraOptions {
   /// How boxes may stay unmatched. A penalty on unmatched mass takes some 50 µs per plan; transport::Ball bounds the

@@ -9,7 +9,7 @@
 #include "unshuffle/tracking/metrics.hpp"
 
 namespace unshuffle {
-namespace UNSHUFFLE_EXPORT tracking {
+namespace tracking UNSHUFFLE_EXPORT {
 
 struct SequenceCounts {
   std::string name;

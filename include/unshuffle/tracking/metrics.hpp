@@ -11,7 +11,7 @@
 #include "unshuffle/tracking/sequence.hpp"
 
 namespace unshuffle {
-namespace UNSHUFFLE_EXPORT tracking {
+namespace tracking UNSHUFFLE_EXPORT {
 
 /// Which ground truth counts, and which results are ignored.
 enum class Benchmark {

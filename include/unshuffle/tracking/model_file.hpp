@@ -8,7 +8,7 @@
 #include "unshuffle/tracking/train.hpp"
 
 namespace unshuffle {
-namespace UNSHUFFLE_EXPORT tracking {
+namespace tracking UNSHUFFLE_EXPORT {
 
 struct SavedModel {
   MotionModel model;

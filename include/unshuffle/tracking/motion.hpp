@@ -14,7 +14,7 @@
 #include "unshuffle/tracking/box.hpp"
 
 namespace unshuffle {
-namespace UNSHUFFLE_EXPORT tracking {
+namespace tracking UNSHUFFLE_EXPORT {
 
 using Motion = Eigen::Vector3d;  ///< Δx/h, Δy/h, Δ log h per frame.
 

@@ -12,7 +12,7 @@
 #include "unshuffle/tracking/box.hpp"
 
 namespace unshuffle {
-namespace UNSHUFFLE_EXPORT tracking {
+namespace tracking UNSHUFFLE_EXPORT {
 
 struct SequenceInfo {
   std::string name;

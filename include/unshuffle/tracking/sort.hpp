@@ -9,7 +9,7 @@
 #include "unshuffle/tracking/sequence.hpp"
 
 namespace unshuffle {
-namespace UNSHUFFLE_EXPORT tracking {
+namespace tracking UNSHUFFLE_EXPORT {
 
 struct SortOptions {
   double least_overlap = 0.3;  ///< A track and a detection that overlap less are never matched.

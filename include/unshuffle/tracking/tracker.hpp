@@ -12,7 +12,7 @@
 #include "unshuffle/tracking/sequence.hpp"
 
 namespace unshuffle {
-namespace UNSHUFFLE_EXPORT tracking {
+namespace tracking UNSHUFFLE_EXPORT {
 
 enum class Association {
   assignment,  ///< One-to-one pairs of least total cost.

@@ -17,7 +17,7 @@
 #include "unshuffle/transport/marginal.hpp"
 
 namespace unshuffle {
-namespace UNSHUFFLE_EXPORT tracking {
+namespace tracking UNSHUFFLE_EXPORT {
 
 struct TrainOptions {
   int epochs = 20;              ///< At most.

@@ -7,7 +7,7 @@
 #include "unshuffle/core/types.hpp"
 
 namespace unshuffle {
-namespace UNSHUFFLE_EXPORT transport {
+namespace transport UNSHUFFLE_EXPORT {
 
 /// Row sums are exactly the given weights (ROBOT).
 struct Exact {};

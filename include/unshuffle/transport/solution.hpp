@@ -9,7 +9,7 @@
 #include "unshuffle/core/types.hpp"
 
 namespace unshuffle {
-namespace UNSHUFFLE_EXPORT transport {
+namespace transport UNSHUFFLE_EXPORT {
 
 /// A plan with its value, potentials and derivatives. It owns all it needs: it is independent of the solver that
 /// computed it and may outlive it. Copies share one solution. It is thread-safe; if several processes share the plan,

@@ -17,12 +17,12 @@
 #include "unshuffle/transport/marginal.hpp"
 #include "unshuffle/transport/solution.hpp"
 
-namespace UNSHUFFLE_EXPORT unshuffle {
+namespace unshuffle UNSHUFFLE_EXPORT {
 class Team;
 }
 
 namespace unshuffle {
-namespace UNSHUFFLE_EXPORT transport {
+namespace transport UNSHUFFLE_EXPORT {
 
 struct SolverOptions {
   double epsilon = 1e-2;  ///< Smoothing. Smaller: nearer to a hard matching.
@@ -70,5 +70,5 @@ class Solver {
 /// Weights of `size` rows scaled to sum to one; equal ones when there are none. Throws InvalidInput naming them.
 [[nodiscard]] Vector normalised_weights(const VectorRef& weights, Index size, const char* name);
 
-}  // namespace transport
+}  // namespace unshuffle
 }  // namespace unshuffle

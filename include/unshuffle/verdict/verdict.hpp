@@ -10,7 +10,7 @@
 #include "unshuffle/core/types.hpp"
 #include "unshuffle/likelihood/what_if.hpp"
 
-namespace UNSHUFFLE_EXPORT unshuffle {
+namespace unshuffle UNSHUFFLE_EXPORT {
 
 enum class Verdict { not_assessed, identified, weakly_identified, not_identifiable };
 inline constexpr std::array verdict_words{Word<Verdict>{"not assessed", Verdict::not_assessed},
