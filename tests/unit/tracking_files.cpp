@@ -156,7 +156,7 @@ TEST_F(MotFiles, a_model_file_of_another_kind_is_refused_by_name) {
     EXPECT_NE(message.find(words), std::string::npos) << message;
   };
   says("{}", "format");
-  says("not json", "parse error");
+  says("not json", "not JSON: byte 2 cannot be understood");
   says(R"({"format":"unshuffle motion model 1","hidden":0,"values":[1,2],"camera":true,"objective":0,"trained_on":[]})",
        "2 motion parameters were given; 27 were expected");
 }

@@ -86,7 +86,7 @@ TEST(Checksum, every_flipped_bit_is_noticed) {
   EXPECT_FALSE(checksum_holds(content + " "));
 }
 
-TEST(Threads, counts_that_no_machine_has_use_for_are_refused) {
+TEST(ThreadCount, counts_that_no_machine_has_use_for_are_refused) {
   EXPECT_EQ(complaint<InvalidInput>([] { require_threads(-1); }).substr(0, 34), "threads = -1 must be at least 0 an");
   EXPECT_EQ(complaint<InvalidInput>([] { require_threads(1000000); }).substr(0, 37),
             "threads = 1000000 must be at least 0 ");
