@@ -27,12 +27,14 @@ Identifiability said_by_starts(const std::vector<Ending>& endings, const Problem
   const bool as_good = next->objective - best.objective <= rounding * std::abs(best.objective);
   if (as_good) {
     made.reason = fmt::format(
-        "two solutions that predict differently are equally good to rounding (objectives {:.10g} and {:.10g}); which of "
+        "two solutions that predict differently are equally good to rounding (objectives {:.10g} and {:.10g}); which "
+        "of "
         "them comes out hangs on the last digits of the arithmetic",
         best.objective, next->objective);
   } else if (hits == 1) {
     made.reason = fmt::format(
-        "one of {} starts led to this solution, the others elsewhere (next best objective {:.6g}, here {:.6g}); another "
+        "one of {} starts led to this solution, the others elsewhere (next best objective {:.6g}, here {:.6g}); "
+        "another "
         "seed, or another processor that rounds differently, may lead to another one",
         endings.size(), next->objective, best.objective);
   }

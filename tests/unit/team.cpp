@@ -115,7 +115,7 @@ TEST(Team, ProcessesThatAreNotGivenTheSameSayInWhatTheyDiffer) {
               problem.z.col(0).swap(problem.z.col(1));
               std::swap(problem.z_names[0], problem.z_names[1]);
             }).substr(0, begin.size() + 66),
-            begin + "coefficients: z2,z1,intercept instead of z1,z2,intercept, columns of");
+            begin + "coefficients: intercept,z2,z1 instead of intercept,z1,z2, columns ");
   const std::string content = said_of_unlike_processes([](Problem& problem, Execution&) { problem.z(3, 1) += 1e-15; });
   EXPECT_EQ(content.substr(0, begin.size() + 13), begin + "values of z: ");
   const std::string shorter = said_of_unlike_processes([](Problem& problem, Execution&) {
