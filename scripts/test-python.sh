@@ -17,3 +17,4 @@ export CXX=c++ CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_SLOPPINESS=pch_defines,
 export CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1
 "$environment/bin/pip" install --quiet --no-build-isolation --no-deps --config-settings=cmake.define.UNSHUFFLE_WERROR=ON .
 "$environment/bin/python" -m pytest "$@"
+"$environment/bin/python" tests/attack/python.py

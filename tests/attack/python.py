@@ -23,16 +23,16 @@ ODD = (np.nan, np.inf, -np.inf, 0.0, 1e308, -1e308, 1e-308, 5e-324)
 
 def array(rng, draw, shape):
     """Numbers in one of many guises."""
-    values = rng.normal(size=shape)
+    values = np.asarray(rng.normal(size=shape))
     if draw.random() < 0.2 and values.size:
         values.flat[draw.randrange(values.size)] = draw.choice(ODD)
-    guise = draw.randrange(8)
+    guise = draw.randrange(8) if values.ndim else 7
     if guise == 0:
         return values.astype(np.float32)
     if guise == 1:
         return np.asfortranarray(values)
     if guise == 2:
-        return (100 * values).clip(-1e9, 1e9)[::1].astype(int) if np.isfinite(values).all() else values
+        return (100 * values).clip(-1e9, 1e9).astype(int) if np.isfinite(values).all() else values
     if guise == 3:
         return np.ma.array(values, mask=rng.random(shape) < 0.1)
     if guise == 4:
