@@ -1,4 +1,5 @@
-// Long work on a thread of its own, while the one that was asked for it answers to Ctrl-C and calls the user's function.
+// Long work on a thread of its own, while the one that was asked for it answers to Ctrl-C and calls the user's
+// function.
 #pragma once
 
 #include <nanobind/nanobind.h>

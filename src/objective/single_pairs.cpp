@@ -21,7 +21,8 @@ void pull_back_pairs(const Model& model, const Matrix& x, const Matrix& z, const
 
 bool SinglePairs::can_be_told(const EvaluatorOptions& options) {
   const auto [rows, columns] = transport::of_sizes(options.response_side, options.feature_side, 1, 1);
-  const bool exact = std::holds_alternative<transport::Exact>(rows) && std::holds_alternative<transport::Exact>(columns);
+  const bool exact =
+      std::holds_alternative<transport::Exact>(rows) && std::holds_alternative<transport::Exact>(columns);
   const auto keeps_mass = [](const transport::MarginalPolicy& policy) {
     return std::holds_alternative<transport::Exact>(policy) || std::holds_alternative<transport::Ball>(policy);
   };
@@ -37,8 +38,8 @@ void SinglePairs::add(Index response_row, Index feature_row, double scale) {
 void SinglePairs::evaluate(const PairTables& tables, const VectorRef& w) {
   if (size() == 0) return;
   const Matrix x = tables.x.cols() > 0 ? Matrix(tables.x(responses_, Eigen::all)) : Matrix(Index(size()), 0);
-  residual_ = tables.y(responses_, Eigen::all) -
-              predict_pairs(tables.model, x, Matrix(tables.z(features_, Eigen::all)), w);
+  residual_ =
+      tables.y(responses_, Eigen::all) - predict_pairs(tables.model, x, Matrix(tables.z(features_, Eigen::all)), w);
   cost_ = residual_.rowwise().squaredNorm();
 }
 

@@ -276,17 +276,25 @@ Index to_row(const Table& pairs, const std::string& cell, std::size_t row, const
 std::vector<KnownPair> known_pairs_of(const Table& pairs) {
   const Names left = row_cells(pairs, "response_row");
   const Names right = row_cells(pairs, "feature_row");
+  struct Given {
+    Index response_row, feature_row;
+    std::size_t row;
+    auto operator<=>(const Given&) const = default;
+  };
   std::vector<KnownPair> known;
-  std::map<std::pair<Index, Index>, std::size_t> first_rows;
+  std::vector<Given> given;
   for (std::size_t row = 0; row < left.size(); ++row) {
     if (left[row].empty() || right[row].empty()) continue;
     known.push_back({to_row(pairs, left[row], row, "response_row"), to_row(pairs, right[row], row, "feature_row")});
-    const auto [first, is_new] = first_rows.try_emplace({known.back().response_row, known.back().feature_row}, row);
-    if (is_new) continue;
-    throw BadData(fmt::format("{}, row {}: the pair {},{} is given twice, first in row {}", pairs.source, row + 1,
-                              known.back().response_row, known.back().feature_row, first->second + 1));
+    given.push_back({known.back().response_row, known.back().feature_row, row});
   }
-  return known;
+  std::sort(given.begin(), given.end());
+  const auto twice = std::adjacent_find(given.begin(), given.end(), [](const Given& a, const Given& b) {
+    return a.response_row == b.response_row && a.feature_row == b.feature_row;
+  });
+  if (twice == given.end()) return known;
+  throw BadData(fmt::format("{}, row {}: the pair {},{} is given twice, first in row {}", pairs.source,
+                            std::next(twice)->row + 1, twice->response_row, twice->feature_row, twice->row + 1));
 }
 
 std::vector<PairWeight> pair_weights_of(const Table& weights) {

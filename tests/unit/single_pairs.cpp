@@ -66,10 +66,11 @@ void expect_same(const Seen& found, const Seen& expected, double tolerance) {
 }
 
 TEST(SinglePairs, are_what_solving_them_gives) {
-  const auto bent =
-      make_function_model([]<class T>(std::span<const double> x, std::span<const double> z, std::span<const T> w)
-                              -> T { return w[0] * z[0] + w[1] * z[0] * z[1] + w[2] * x[0]; },
-                          {"slope", "bend", "height"});
+  const auto bent = make_function_model(
+      []<class T>(std::span<const double> x, std::span<const double> z, std::span<const T> w) -> T {
+        return w[0] * z[0] + w[1] * z[0] * z[1] + w[2] * x[0];
+      },
+      {"slope", "bend", "height"});
   for (const Objective objective : {Objective::transport, Objective::entropic}) {
     for (const bool ball : {false, true}) {
       EvaluatorOptions options{.objective = objective, .epsilon = {.value = 0.05, .relative = false}};
@@ -92,8 +93,9 @@ TEST(SinglePairs, are_what_solving_them_gives) {
 TEST(SinglePairs, have_the_curvature_of_linked_rows) {
   const Problem problem = drawn(1);
   const auto bound = Linear{}.bound_to(problem);
-  Evaluator evaluator(problem, *bound,
-                      {.objective = Objective::entropic, .epsilon = {.value = 0.05, .relative = false}, .tolerance = 1e-12});
+  Evaluator evaluator(
+      problem, *bound,
+      {.objective = Objective::entropic, .epsilon = {.value = 0.05, .relative = false}, .tolerance = 1e-12});
   const Vector w = Vector::LinSpaced(bound->parameters(), -0.5, 0.8);
   const Matrix hessian = evaluator.evaluate(w, true).hessian;
   for (Index k = 0; k < w.size(); ++k) {
