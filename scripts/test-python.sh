@@ -21,3 +21,4 @@ harden=${UNSHUFFLE_HARDEN:-OFF}  # ON compiles the library anew, as users get it
 module=$(cd build && venv/bin/python -c 'import unshuffle._core; print(unshuffle._core.__file__)')
 python3 tests/package/hardening.py "$module" $([ "$harden" = OFF ] || echo compiled)
 "$environment/bin/python" -m pytest "$@"
+"$environment/bin/python" tests/attack/python.py

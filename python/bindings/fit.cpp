@@ -9,6 +9,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "arrays.hpp"
+#include "attended_work.hpp"
 #include "bindings.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/fitted/fitted.hpp"
@@ -21,35 +22,6 @@ namespace {
 using MatrixIn = nb::DRef<const Matrix>;  // any strides
 using Pairs = std::vector<std::pair<Index, Index>>;
 using Weights = std::vector<std::tuple<Index, Index, double>>;
-
-/// Calls the user's function periodically and lets Ctrl-C through; any Python exception ends the fit. A method that
-/// runs others is told to stop by each of them.
-class Progress {
- public:
-  explicit Progress(nb::object callback) : callback_(std::move(callback)) {}
-
-  bool operator()(double done, double total) {
-    if (stopped_) return false;
-    const nb::gil_scoped_acquire locked;
-    try {
-      if (PyErr_CheckSignals() != 0) throw nb::python_error();
-      stopped_ = !callback_.is_none() && callback_(done, total).is(nb::bool_(false));
-    } catch (...) {
-      failure_ = std::current_exception();
-      stopped_ = true;
-    }
-    return !stopped_;
-  }
-
-  void rethrow() const {
-    if (failure_) std::rethrow_exception(failure_);
-  }
-
- private:
-  nb::object callback_;
-  std::exception_ptr failure_;
-  bool stopped_ = false;
-};
 
 Problem make_problem(const MatrixIn& y, const MatrixIn& x, const MatrixIn& z, std::vector<std::string> y_names,
                      std::vector<std::string> x_names, std::vector<std::string> z_names, const Vector& response_weights,
@@ -102,21 +74,23 @@ struct ModelChoice {
 
 Fitted fit_problem(Problem problem, const ModelChoice& model_choice, const MethodChoice& method,
                    const std::pair<std::uint64_t, int>& seed_and_threads, bool one_table, nb::object callback) {
-  Progress progress(std::move(callback));
+  AttendedWork attended(std::move(callback));
   std::optional<Fitted> fitted;
   {
     const nb::gil_scoped_release unlocked;
-    const Estimator estimator = to_estimator(method);
-    const auto model = make_model(model_choice.name, model_choice.intercept);
-    require_feasible(problem, *model->bound_to(problem), estimator);
-    Execution execution{.seed = seed_and_threads.first,
-                        .threads = seed_and_threads.second,
-                        .progress = [&](double done, double total) { return progress(done, total); },
-                        .dialect = Dialect::python};
-    fitted = fit(std::move(problem), *model, estimator, execution);
-    fitted->remember_columns(fitted->context().columns, one_table);
+    attended.run([&](const AttendedWork::Say& say) {
+      const Estimator estimator = to_estimator(method);
+      const auto model = make_model(model_choice.name, model_choice.intercept);
+      require_feasible(problem, *model->bound_to(problem), estimator);
+      const Execution execution{.seed = seed_and_threads.first,
+                                .threads = seed_and_threads.second,
+                                .progress = say,
+                                .dialect = Dialect::python};
+      fitted = fit(std::move(problem), *model, estimator, execution);
+      fitted->remember_columns(fitted->context().columns, one_table);
+    });
   }
-  progress.rethrow();
+  attended.rethrow();
   return std::move(*fitted);
 }
 

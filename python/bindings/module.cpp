@@ -1,3 +1,6 @@
+#include <omp.h>
+#include <pthread.h>
+
 #include "bindings.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/wording.hpp"
@@ -23,6 +26,12 @@ void translate(const std::exception_ptr& thrown, void*) {
   }
 }
 
+/// The threads of OpenMP do not live on in a child that fork() makes, where the next parallel loop would wait for them
+/// forever. Ended before, they are started anew by whichever process needs some.
+void end_threads_before_fork() {
+  pthread_atfork([] { omp_pause_resource_all(omp_pause_soft); }, nullptr, nullptr);
+}
+
 }  // namespace
 
 NB_MODULE(_core, module) {
@@ -30,6 +39,7 @@ NB_MODULE(_core, module) {
   nb::set_leak_warnings(false);  // a graph of torch that is alive at the end keeps its solver
   module.attr("__version__") = unshuffle::version;
   nb::register_exception_translator(translate);
+  end_threads_before_fork();
   bind_transport(module);
   bind_fit(module);
   bind_data(module);

@@ -3,11 +3,11 @@
 // A row-major n×m array is a column-major m×n matrix: costs are passed to the solver transposed, as stored, and results
 // are row-major again.
 #include <fmt/format.h>
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/variant.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -24,7 +24,25 @@ namespace {
 using transport::Solution;
 using transport::Solver;
 using transport::SolverOptions;
-using Weights = std::optional<nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>>;
+using WeightsIn = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+/// The numbers of an array. Those that a mask covers are none, so a mask is refused.
+template <class Array>
+Array array_of(nb::handle given, const char* name) {
+  if (nb::hasattr(given, "mask") && bool(nb::bool_(nb::module_::import_("numpy").attr("any")(given.attr("mask"))))) {
+    throw InvalidInput(
+        fmt::format("{} is a masked array with masked entries, which have no value here; fill them in or "
+                    "leave them out",
+                    name));
+  }
+  Array array;
+  if (!nb::try_cast(given, array)) {
+    throw nb::type_error(fmt::format("{} must be an array of numbers; a {} was given", name,
+                                     nb::cast<std::string>(given.type().attr("__name__")))
+                             .c_str());
+  }
+  return array;
+}
 
 /// n×m or k×n×m.
 struct Shape {
@@ -57,9 +75,21 @@ struct Shape {
   }
 };
 
-Vector to_vector(const Weights& weights, std::size_t size, const char* name) {
-  const Vector given = weights ? Vector(Eigen::Map<const Vector>(weights->data(), Index(weights->size()))) : Vector();
-  return transport::normalised_weights(given, Index(size), name);
+Vector to_vector(nb::handle weights, std::size_t size, const char* name) {
+  if (weights.is_none()) return transport::normalised_weights(Vector(), Index(size), name);
+  const auto given = array_of<WeightsIn>(weights, name);
+  return transport::normalised_weights(Eigen::Map<const Vector>(given.data(), Index(given.size())), Index(size), name);
+}
+
+void require_finite(const ArrayIn& cost, const Shape& shape) {
+  const double* end = cost.data() + cost.size();
+  const double* found = std::find_if_not(cost.data(), end, [](double entry) { return std::isfinite(entry); });
+  if (found == end) return;
+  const auto at = std::size_t(found - cost.data());
+  const std::size_t k = at / (shape.rows * shape.columns), i = at / shape.columns % shape.rows, j = at % shape.columns;
+  throw InvalidInput(fmt::format("cost[{}] is {}; finite numbers were expected",
+                                 shape.batched ? fmt::format("{}, {}, {}", k, i, j) : fmt::format("{}, {}", i, j),
+                                 *found));
 }
 
 /// Calls body(k) for every k; the first exception is rethrown once all are done.
@@ -152,7 +182,8 @@ class Transport {
     solvers_.emplace_back(options_);
   }
 
-  Plans solve(const ArrayIn& cost, const Weights& row_weights, const Weights& column_weights) {
+  Plans solve(nb::handle given, nb::handle row_weights, nb::handle column_weights) {
+    const auto cost = array_of<ArrayIn>(given, "cost");
     const Shape shape(cost, "cost");
     if (shape.rows == 0 || shape.columns == 0) {
       throw InvalidInput(
@@ -160,6 +191,7 @@ class Transport {
     }
     const Vector of_rows = to_vector(row_weights, shape.rows, "row weights");
     const Vector of_columns = to_vector(column_weights, shape.columns, "column weights");
+    require_finite(cost, shape);
     const nb::gil_scoped_release unlocked;
     const std::lock_guard turn(solving_);
     while (solvers_.size() < shape.count) solvers_.emplace_back(options_);
@@ -261,6 +293,8 @@ void bind_solver(nb::module_& module) {
           "on the sums of the plan.")
       .def("solve", &Transport::solve, nb::arg("cost"), nb::arg("row_weights") = nb::none(),
            nb::arg("column_weights") = nb::none(),
+           nb::sig("def solve(self, cost: numpy.typing.ArrayLike, row_weights: numpy.typing.ArrayLike | None = None, "
+                   "column_weights: numpy.typing.ArrayLike | None = None) -> TransportPlan"),
            "Plan of a cost (n×m) or of a batch of them (k×n×m); weights default to equal ones.")
       .def(
           "weights",

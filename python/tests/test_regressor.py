@@ -309,3 +309,42 @@ def test_ctrl_c_stops_cleanly(options):
     assert time.monotonic() - begin < 20
     assert complaint.rstrip().endswith("KeyboardInterrupt")
     assert process.returncode in (-signal.SIGINT, 130, 1), os.strerror(process.returncode)
+
+
+def masked(values):
+    mask = np.zeros(np.shape(values), bool)
+    mask[3] = True
+    return np.ma.array(values, mask=mask)
+
+
+def test_masked_entries_are_refused():
+    rng = np.random.default_rng(0)
+    z, y = rng.normal(size=(30, 2)), rng.normal(size=30)
+    fitted = ShuffledRegressor(method="ls").fit(np.ma.array(z), y)
+    for refused in (
+        lambda: ShuffledRegressor().fit(masked(z), y),
+        lambda: ShuffledRegressor().fit(z, masked(y)),
+        lambda: ShuffledRegressor().fit_tables(y, masked(z)),
+        lambda: ShuffledRegressor().fit_tables(y, z, masked(y)),
+        lambda: ShuffledRegressor().fit_tables(y, z, response_weights=masked(np.ones(30))),
+        lambda: ShuffledRegressor().fit_tables(y, z, groups=(masked(np.ones(30)), np.ones(30))),
+        lambda: fitted.predict(masked(z)),
+    ):
+        with pytest.raises(ValueError, match="masked array whose row 3 is masked"):
+            refused()
+
+
+def test_rows_of_pairs_are_whole_numbers():
+    rng = np.random.default_rng(0)
+    z, y = rng.normal(size=(30, 2)), rng.normal(size=30)
+    for name, pairs in (("known", [(0.5, 0)]), ("known", [(0, float("nan"))]), ("prior", [(1, 2.25, 3.0)])):
+        with pytest.raises(ValueError, match=f"{name}: .* is not the number of a row"):
+            ShuffledRegressor().fit_tables(y, z, **{name: pairs})
+    ShuffledRegressor(method="oracle").fit_tables(y, z, known=np.column_stack([np.arange(30.0), np.arange(30.0)]))
+
+
+@pytest.mark.parametrize("method", ["auto", "robot", "entropic", "am"])
+def test_a_start_of_the_wrong_length_is_refused(method):
+    sample = simulate("sensing", 100, dim_z=2, shuffle=0.2, snr=100, mean=1)
+    with pytest.raises(ValueError, match="start has 2 values; 3 were expected: intercept, z1, z2"):
+        ShuffledRegressor(method=method, start=[1.0, 2.0]).fit(sample.z, sample.y)

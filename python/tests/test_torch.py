@@ -84,6 +84,14 @@ def test_the_graph_may_be_kept_and_solved_beside_others():
         torch.autograd.grad(loss, first)
 
 
+@pytest.mark.parametrize("layer", [transport_cost, transport_plan])
+def test_refuses_to_be_differentiated_twice(layer):
+    cost = costs(4, 3)
+    (gradient,) = torch.autograd.grad(layer(cost, 0.1).square().sum(), cost, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        gradient.square().sum().backward()
+
+
 def test_refuses_in_words():
     with pytest.raises(ValueError, match="cost has 1 dimensions"):
         transport_cost(costs(3))
@@ -91,6 +99,12 @@ def test_refuses_in_words():
         transport_cost(costs(3, 3), objective="else")
     with pytest.raises(ValueError, match="epsilon = -1"):
         transport_plan(costs(3, 3), -1)
+    with pytest.raises(TypeError, match="cost has the type torch.int64"):
+        transport_cost(torch.ones(3, 3, dtype=torch.int64))
+    cost = torch.ones(2, 1, 3, 4)
+    cost[1, 0, 2, 3] = float("nan")
+    with pytest.raises(ValueError, match=r"cost\[1, 0, 2, 3\] is nan"):
+        transport_plan(cost)
     with pytest.raises(ValueError, match="relative=False"):
         transport_cost(costs(3, 3), 0.1, rows=KullbackLeibler()).backward()
 

@@ -134,7 +134,10 @@ def test_warm_starts_save_steps():
     [
         (np.ones(3), {}, "cost has 1 dimensions"),
         (np.ones((0, 3)), {}, "cost is 0x3"),
-        (np.full((2, 2), np.nan), {}, "not finite"),
+        (np.array([[0, 1], [2, np.nan]]), {}, r"cost\[1, 1\] is nan; finite numbers were expected"),
+        (np.array([[[0, 1, 2]] * 2, [[3, 4, 5], [6, np.inf, 8]]]), {}, r"cost\[1, 1, 1\] is inf"),
+        (np.ma.masked_greater([[0.0, 1.0], [2.0, 9.0]], 5), {}, "cost is a masked array with masked entries"),
+        (np.ones((2, 3)), {"row_weights": np.ma.array([1.0, 2.0], mask=[0, 1])}, "row weights is a masked array"),
         (np.ones((2, 3)), {"epsilon": 0}, "epsilon = 0 must be finite and > 0"),
         (np.ones((2, 3)), {"row_weights": np.ones(3)}, "row weights has 3 entries; the cost asks for 2"),
         (np.ones((2, 3)), {"column_weights": -np.ones(3)}, "column weights must be finite and >= 0"),
@@ -149,3 +152,13 @@ def test_refuses_in_words(cost, options, sentence):
 def test_warns_when_it_did_not_converge():
     with pytest.warns(ConvergenceWarning, match="was asked for"):
         transport(rng.random((30, 30)), 1e-6, tolerance=1e-30)
+
+
+def test_a_mask_that_covers_nothing_is_none():
+    cost = rng.random((3, 4))
+    np.testing.assert_array_equal(transport(np.ma.array(cost), 0.1).coupling, transport(cost, 0.1).coupling)
+
+
+def test_refuses_what_is_no_array():
+    with pytest.raises(TypeError, match="cost must be an array of numbers; a str was given"):
+        Transport().solve("cost")

@@ -13,19 +13,37 @@ except ImportError:  # scikit-learn before 1.6: a method of the estimator
         return estimator._validate_data(X, y, **options)
 
 
+def refuse_masked(table, name: str):
+    """What a mask covers has no value, and nothing here could stand for it."""
+    if np.ma.is_masked(table):
+        row = int(np.argwhere(np.atleast_1d(np.ma.getmaskarray(table)))[0][0])
+        raise ValueError(f"{name} is a masked array whose row {row} is masked; fill masked entries in or leave their rows out")
+
+
+def row_number(value, name: str) -> int:
+    """A row, counted from 0; 3.0 is one and 0.5 is none."""
+    if value != value or int(value) != value:
+        raise ValueError(f"{name}: {value} is not the number of a row; a whole number was expected")
+    return int(value)
+
+
 def validated(estimator, X):
     """Rows to predict, checked against the fitted columns."""
+    refuse_masked(X, "X")
     return validate_data(estimator, X, reset=False, dtype=np.float64)
 
 
 def validated_pair(estimator, X, y):
     """Table and responses of equal length; remembers the columns."""
+    refuse_masked(X, "X")
+    refuse_masked(y, "y")
     X, y = validate_data(estimator, X, y, dtype=np.float64, y_numeric=True, multi_output=True, ensure_min_samples=2)
     return X, y.astype(np.float64, copy=False)
 
 
 def matrix_of(table, name: str):
     """Rows × columns of float64; the array itself where it is one already."""
+    refuse_masked(table, name)
     return check_array(table, dtype=np.float64, ensure_2d=False, ensure_min_samples=2, input_name=name, order=None).reshape(
         len(table), -1
     )
@@ -44,7 +62,10 @@ def codes_of(groups):
     """Labels of any kind on both sides as integers, equal where the labels are equal."""
     if groups is None:
         return [], []
-    responses, features = (np.asarray(labels) for labels in groups)
+    responses, features = groups
+    refuse_masked(responses, "groups of the responses")
+    refuse_masked(features, "groups of the features")
+    responses, features = np.asarray(responses), np.asarray(features)
     for labels, side in ((responses, "responses"), (features, "features")):
         missing = [row for row, label in enumerate(labels) if label is None or label != label or label == ""]
         if missing:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _core
 from ._progress import reporting
-from ._tables import codes_of, column_names, matrix_of, validated, validated_pair
+from ._tables import codes_of, column_names, matrix_of, refuse_masked, row_number, validated, validated_pair
 from ._options import declared, given, takes_options
 from ._warnings import ConvergenceWarning
 
@@ -131,7 +131,7 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         if self._restored:
             raise ValueError("a report needs the original fit; this one was unpickled")
-        page = self._fitted.report([] if truth is None else [(int(i), int(j)) for i, j in truth])
+        page = self._fitted.report([] if truth is None else _pairs(truth, "truth"))
         with open(path, "w", encoding="utf-8") as file:
             file.write(page)
 
@@ -243,17 +243,23 @@ class RobustShuffledRegressor(ShuffledRegressor):
     """
 
 
+def _pairs(pairs, name):
+    return [(row_number(i, name), row_number(j, name)) for i, j in pairs]
+
+
 def _problem(y, x, z, y_names, x_names, z_names, *, response_weights=None, feature_weights=None, response_groups=(),
              feature_groups=(), known=None, prior=None):
     y = np.asarray(y, float)
     y = y.reshape(len(y), -1)
     x = np.empty((len(y), 0)) if x is None else x
     empty = np.empty(0)
+    for weights, side in ((response_weights, "response_weights"), (feature_weights, "feature_weights")):
+        refuse_masked(weights, side)
     return _core.Problem(
         y, x, z, y_names=y_names, x_names=x_names, z_names=z_names,
         response_weights=empty if response_weights is None else np.asarray(response_weights, float),
         feature_weights=empty if feature_weights is None else np.asarray(feature_weights, float),
         response_groups=response_groups, feature_groups=feature_groups,
-        known=[] if known is None else [(int(i), int(j)) for i, j in known],
-        prior=[] if prior is None else [(int(i), int(j), float(weight)) for i, j, weight in prior],
+        known=[] if known is None else _pairs(known, "known"),
+        prior=[] if prior is None else [(*_pairs([pair], "prior")[0], float(weight)) for *pair, weight in prior],
     )

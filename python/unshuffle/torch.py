@@ -44,6 +44,12 @@ def _solve(ctx, cost, row_weights, column_weights, options):
     """The plan of all matrices of a cost. The backward pass reads the cost too: saved_tensors raises when it was changed."""
     if cost.dim() < 2:
         raise ValueError(f"cost has {cost.dim()} dimensions; rows × columns, after any others, was expected")
+    if not cost.is_floating_point():
+        raise TypeError(f"cost has the type {cost.dtype}, which holds neither a plan nor a gradient; use cost.double()")
+    finite = torch.isfinite(cost)
+    if not finite.all():
+        cell = (~finite).nonzero()[0].tolist()
+        raise ValueError(f"cost{cell} is {cost[tuple(cell)].item()}; finite numbers were expected")
     ctx.save_for_backward(cost)
     ctx.options = options
     ctx.plan = Transport(warm_start=False, **options).solve(_matrices(cost), row_weights, column_weights)

@@ -5,6 +5,7 @@
 #include "estimators/each_start.hpp"
 #include "estimators/unlinked.hpp"
 #include "objective/batch.hpp"
+#include "unshuffle/core/stop.hpp"
 
 namespace unshuffle {
 
@@ -34,6 +35,7 @@ class Alternation {
   Descended run() {
     const bool exact = options_.matched_step == MatchedStep::exact;
     for (int round = 0; round < round_limit(options_) && !result_.candidate.converged; ++round) {
+      stop_if_asked();
       exact ? refit() : step();
       ++result_.candidate.iterations;
       if (!tick_()) {

@@ -10,6 +10,7 @@
 #include "core/in_parallel.hpp"
 #include "estimators/each_start.hpp"
 #include "estimators/swap_chain.hpp"
+#include "unshuffle/core/stop.hpp"
 
 namespace unshuffle {
 
@@ -98,6 +99,7 @@ class ExpectationMaximisation {
     Candidate& answer = result_.candidate;
     answer.message = "all iterations taken before w settled";
     while (answer.iterations < round_limit(options_) && quiet < quiet_rounds) {
+      stop_if_asked();
       quiet = iterate() ? quiet + 1 : 0;
       ++answer.iterations;
       if (tick_()) continue;

@@ -141,7 +141,8 @@ LinkLikelihood::LinkLikelihood(const Problem& problem, const Model& bound, Likel
     }
     if (problem.outputs() == 1) {
       const double spaced = double(block.feature_rows.size()) / partners_of(problem, block);
-      blocks_.push_back({rows * block.share * linked, spaced * kappa_of(problem, block)});
+      const double kappa = spaced * kappa_of(problem, block);
+      if (kappa > 0) blocks_.push_back({rows * block.share * linked, kappa});
     }
     constant_ += links * (1 + entropy(problem.response_weights, block.response_rows) +
                           entropy(problem.feature_weights, block.feature_rows));

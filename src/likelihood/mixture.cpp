@@ -9,6 +9,7 @@
 #include "likelihood/mixture_sums.hpp"
 #include "likelihood/wrong_links.hpp"
 #include "starts/ransac.hpp"
+#include "unshuffle/core/stop.hpp"
 
 namespace unshuffle {
 
@@ -81,6 +82,7 @@ class Mixture {
     double last = expect(residuals(bound_, links_.rows, fit_.parameters));
     fit_.converged = false;
     for (int step = 0; step < options_.max_iterations && !fit_.converged; ++step) {
+      stop_if_asked();
       maximise();
       fit_.log_likelihood = expect(residuals(bound_, links_.rows, fit_.parameters));
       ++fit_.iterations;

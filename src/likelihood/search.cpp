@@ -5,6 +5,8 @@
 #include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <optional>
 #include <tuple>
 
 #include "core/in_parallel.hpp"
@@ -117,8 +119,11 @@ class Search {
       for (const FoundOptimum& start : starts) {
         if (start.start == moments_kind && direct.size() < direct_limit) direct.push_back(start);
       }
-      starts = promising(starts, result);
+      RandomStream stream(run_.seed, Stream::search_sample);
+      starts = promising(starts, draw_batch(problem_, sample_size, stream), result);
       starts.insert(starts.end(), direct.begin(), direct.end());
+    } else if (const std::optional<Problem> sample = some_groups()) {
+      starts = promising(starts, *sample, result);
     }
     refine(result, starts, on_all_rows);
     if (result.optima.empty()) {
@@ -154,6 +159,28 @@ class Search {
   /// Nothing but the two distributions is known, so the search can only start from those.
   [[nodiscard]] bool blind() const {
     return scalar_ && one_block_ && !problem_.order_is_a_hint() && options_.starts.start.kind == StartKind::automatic;
+  }
+
+  /// Whole groups and known pairs with as many rows as starts are tried on; none where that would not be much less than
+  /// all. Groups that are larger themselves are left out.
+  [[nodiscard]] std::optional<Problem> some_groups() const {
+    const bool searched = options_.starts.start.kind == StartKind::automatic && !problem_.order_is_a_hint();
+    if (!scalar_ || one_block_ || !searched || problem_.has_prior()) return {};
+    const std::vector<Block> blocks = blocks_of(problem_);
+    std::vector<Index> order(blocks.size());
+    std::iota(order.begin(), order.end(), Index{0});
+    RandomStream stream(run_.seed, Stream::search_sample);
+    shuffle(order, stream);
+    std::vector<Index> responses, features;
+    for (const Index b : order) {
+      const Block& block = blocks[std::size_t(b)];
+      if (Index(block.response_rows.size()) > sample_size) continue;
+      if (Index(responses.size()) >= sample_size) break;
+      responses.insert(responses.end(), block.response_rows.begin(), block.response_rows.end());
+      features.insert(features.end(), block.feature_rows.begin(), block.feature_rows.end());
+    }
+    if (Index(responses.size()) < sample_size || 2 * Index(responses.size()) > problem_.responses()) return {};
+    return some_rows(problem_, responses, features);
   }
 
   std::vector<FoundOptimum> all_starts() {
@@ -214,9 +241,8 @@ class Search {
   }
 
   /// Starts refined on a sample, distinct, best first, without the hopeless ones.
-  std::vector<FoundOptimum> promising(const std::vector<FoundOptimum>& starts, SearchResult& result) {
-    RandomStream stream(run_.seed, Stream::search_sample);
-    const Problem sample = draw_batch(problem_, sample_size, stream);
+  std::vector<FoundOptimum> promising(const std::vector<FoundOptimum>& starts, const Problem& sample,
+                                      SearchResult& result) {
     std::vector<FoundOptimum> found;
     const std::size_t limit =
         options_.starts.starts > 0 ? starts.size() : std::min<std::size_t>(starts.size(), most_starts);

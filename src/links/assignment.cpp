@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "unshuffle/core/stop.hpp"
+
 namespace unshuffle {
 
 namespace {
@@ -23,6 +25,7 @@ struct Augmentation {
   // reached below the final distance δ get v_j += dist_j - δ and their rows u_i += δ - dist_j, which keeps the reduced
   // costs non-negative and makes those on the path zero.
   void augment(Index start) {
+    stop_if_asked();
     Vector distance = Vector::Constant(columns, infinity);
     std::vector<Index> previous_row(std::size_t(columns), -1);
     std::vector<char> done(std::size_t(columns), 0);

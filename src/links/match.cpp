@@ -6,6 +6,7 @@
 #include <set>
 #include <variant>
 
+#include "core/in_parallel.hpp"
 #include "links/link_posterior.hpp"
 #include "links/linked.hpp"
 #include "objective/batch.hpp"
@@ -102,6 +103,7 @@ struct Matcher {
         one_to_one() ? equal_weights(problem.response_weights(rows)) && equal_weights(problem.feature_weights(columns))
                      : n == m && equal_masses(rows, columns);
     if (!possible || !whole || std::max(n, m) > most_sampled) return shares;
+    if (n == 1 && m == 1) return Vector::Ones(1);
     Matrix plan(n, m);
     for (Index j = 0; j < m; ++j) {
       for (Index i = 0; i < n; ++i) plan(i, j) = plan_share(rows[std::size_t(i)], columns[std::size_t(j)]);
@@ -164,18 +166,23 @@ Matching match(Evaluator& evaluator, const Problem& problem, const Model& model,
   Matching matching;
   std::vector<char> response_taken(std::size_t(problem.responses()), 0);
   std::vector<char> feature_taken(std::size_t(problem.features()), 0);
-  for (const Block& block : blocks_of(problem)) {
-    const auto rows = matcher.taking_part(which, block.response_rows, Side::response);
-    const auto columns = matcher.taking_part(which, block.feature_rows, Side::feature);
-    if (rows.empty() || columns.empty()) continue;
+  const std::vector<Block> blocks = blocks_of(problem);
+  std::vector<std::vector<Match>> of_blocks(blocks.size());
+  in_parallel(blocks.size(), [&](std::size_t b) {
+    const auto rows = matcher.taking_part(which, blocks[b].response_rows, Side::response);
+    const auto columns = matcher.taking_part(which, blocks[b].feature_rows, Side::feature);
+    if (rows.empty() || columns.empty()) return;
     const auto partner = matcher.assign_block(rows, columns);
     const Vector probability = matcher.probabilities(rows, columns, partner);
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (partner[i] < 0) continue;
-      const Index column = columns[std::size_t(partner[i])];
-      matching.pairs.push_back({rows[i], column, probability(Index(i))});
-      response_taken[std::size_t(rows[i])] = 1;
-      feature_taken[std::size_t(column)] = 1;
+      if (partner[i] >= 0) of_blocks[b].push_back({rows[i], columns[std::size_t(partner[i])], probability(Index(i))});
+    }
+  });
+  for (const std::vector<Match>& pairs : of_blocks) {
+    for (const Match& pair : pairs) {
+      matching.pairs.push_back(pair);
+      response_taken[std::size_t(pair.response_row)] = 1;
+      feature_taken[std::size_t(pair.feature_row)] = 1;
     }
   }
   sort_by_response(matching.pairs);

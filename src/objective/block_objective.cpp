@@ -1,5 +1,6 @@
 #include "objective/block_objective.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "unshuffle/core/team.hpp"
@@ -63,17 +64,38 @@ LineBlock::LineBlock(BlockRows responses, BlockRows features, const EvaluatorOpt
     : responses_(std::move(responses)),
       features_(std::move(features)),
       policies_(policies_of(options, responses_, features_)),
-      transport_({.row_policy = policies_.rows,
-                  .column_policy = policies_.columns,
-                  .row_cost = row_cost(options, policies_),
-                  .tolerance = options.tolerance,
-                  .accuracy = estimate_margin * options.accuracy}) {}
+      options_{.row_policy = policies_.rows,
+               .column_policy = policies_.columns,
+               .row_cost = row_cost(options, policies_),
+               .tolerance = options.tolerance,
+               .accuracy = estimate_margin * options.accuracy} {}
+
+bool LineBlock::few(Objective objective) const {
+  const auto [fewer, more] = std::minmax({responses_.size(), features_.size()});
+  return objective == Objective::entropic && fewer >= 2 && more <= transport::SmallLine::most &&
+         std::holds_alternative<transport::Exact>(policies_.rows) &&
+         std::holds_alternative<transport::Exact>(policies_.columns);
+}
+
+transport::LineTransport& LineBlock::compressed() {
+  if (!compressed_) compressed_.emplace(options_);
+  return *compressed_;
+}
+
+void LineBlock::forget() {
+  small_.forget();
+  compressed_.reset();
+}
 
 BlockValue LineBlock::solve(Vector t, Vector s, double epsilon, Objective objective) {
   t_ = std::move(t);
   s_ = std::move(s);
   epsilon_ = epsilon;
-  const transport::LineReport report = transport_.solve(t_, responses_.weights, s_, features_.weights, epsilon);
+  transport::LineReport report;
+  if (few(objective))
+    report = small_.solve({t_, responses_.all_weights()}, {s_, features_.all_weights()}, epsilon, options_.tolerance);
+  told_by_few_ = report.converged;
+  if (!told_by_few_) report = compressed().solve(t_, responses_.weights, s_, features_.weights, epsilon);
   BlockValue value;
   value.transport_cost = report.transport_cost;
   value.objective = objective == Objective::transport ? report.transport_cost
@@ -87,18 +109,23 @@ BlockValue LineBlock::solve(Vector t, Vector s, double epsilon, Objective object
 }
 
 Vector LineBlock::gradient(Side side, Objective objective) {
-  return rows(side).weighted(transport_.gradient(side, objective));
+  if (told_by_few_) return side == Side::response ? small_.row_gradient() : small_.column_gradient();
+  return rows(side).weighted(compressed().gradient(side, objective));
 }
 
 Matrix LineBlock::hessian(const Matrix& t_jacobian, const Matrix& s_jacobian, Objective objective) {
-  return transport_.hessian(t_jacobian, responses_.weights, s_jacobian, features_.weights, objective);
+  if (told_by_few_)
+    return small_.hessian({t_, responses_.all_weights()}, {s_, features_.all_weights()}, epsilon_, t_jacobian,
+                          s_jacobian);
+  return compressed().hessian(t_jacobian, responses_.weights, s_jacobian, features_.weights, objective);
 }
 
 void LineBlock::link(SoftLinks& links) {
-  u_ = transport_.potential(Side::response);
-  v_ = transport_.potential(Side::feature);
+  u_ = told_by_few_ ? small_.row_potential() : compressed().potential(Side::response);
+  v_ = told_by_few_ ? small_.column_potential() : compressed().potential(Side::feature);
   for (const Side side : {Side::response, Side::feature}) {
-    const Vector ratio = transport_.log_ratio(side).array().exp();
+    const Vector ratio =
+        told_by_few_ ? Vector::Ones(rows(side).size()) : Vector(compressed().log_ratio(side).array().exp());
     const bool by_row = side == Side::response;
     set_mass(rows(side), by_row ? policies_.rows : policies_.columns, ratio,
              by_row ? links.response_mass : links.feature_mass);
@@ -110,7 +137,7 @@ void LineBlock::link(SoftLinks& links) {
 // approximation but the potentials themselves, shows how well its marginals are met. For a row that holds less than the
 // mean, the error is relative to the mean: a row that was given up holds almost nothing.
 double LineBlock::measured_error(Side side, const Vector& ratio) const {
-  constexpr Index most_samples = 32;
+  constexpr Index most_samples = 32, worth_threads = 1000;
   const bool by_row = side == Side::response;
   const Vector &own = by_row ? t_ : s_, &other = by_row ? s_ : t_;
   const Vector &own_potential = by_row ? u_ : v_, &other_potential = by_row ? v_ : u_;
@@ -118,7 +145,7 @@ double LineBlock::measured_error(Side side, const Vector& ratio) const {
   const Index samples = std::min(most_samples, own.size());
   const double mean = ratio.mean();
   Vector error(samples);
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (other.size() > worth_threads)
   for (Index k = 0; k < samples; ++k) {
     const Index i = own.size() * k / samples;
     const Vector entries =

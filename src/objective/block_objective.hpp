@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "transport/line_transport.hpp"
+#include "transport/small_line.hpp"
 #include "unshuffle/objective/evaluator.hpp"
 #include "unshuffle/transport/solver.hpp"
 
@@ -46,7 +47,7 @@ class LineBlock {
   /// Derivative of the objective in every t (or s).
   [[nodiscard]] Vector gradient(Side side, Objective objective);
   [[nodiscard]] Matrix hessian(const Matrix& t_jacobian, const Matrix& s_jacobian, Objective objective);
-  void forget() { transport_.forget(); }
+  void forget();
 
   /// Fills the block's part of `links` and remembers potentials for plan_entry().
   void link(SoftLinks& links);
@@ -55,11 +56,17 @@ class LineBlock {
   [[nodiscard]] const BlockRows& rows(Side side) const { return side == Side::response ? responses_ : features_; }
 
  private:
+  [[nodiscard]] double measured_error(Side side, const Vector& ratio) const;
+  /// Whether the block has few points, whose whole plan is found faster than a compressed one.
+  [[nodiscard]] bool few(Objective objective) const;
+  [[nodiscard]] transport::LineTransport& compressed();
+
   BlockRows responses_, features_;
   transport::MarginalPolicies policies_;
-  transport::LineTransport transport_;
-  [[nodiscard]] double measured_error(Side side, const Vector& ratio) const;
-
+  transport::LineOptions options_;
+  transport::SmallLine small_;
+  std::optional<transport::LineTransport> compressed_;  ///< Where it is needed.
+  bool told_by_few_ = false;                            ///< The last solution is that of small_.
   Vector t_, s_, u_, v_;
   double epsilon_ = 0;
 };

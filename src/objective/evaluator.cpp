@@ -13,15 +13,17 @@
 #include "objective/block_objective.hpp"
 #include "objective/costs.hpp"
 #include "objective/owners.hpp"
+#include "objective/single_pairs.hpp"
 #include "tables/equal_weights.hpp"
 #include "unshuffle/core/error.hpp"
+#include "unshuffle/core/stop.hpp"
 
 namespace unshuffle {
 namespace {
 
-BlockRows rows_of(const std::vector<Index>& rows, const Vector& weights) {
+BlockRows rows_of(const std::vector<Index>& rows, const Vector& weights, bool weights_are_equal) {
   BlockRows block;
-  if (equal_weights(weights)) {
+  if (weights_are_equal) {
     block.rows = rows;
     return block;
   }
@@ -68,6 +70,7 @@ struct Evaluator::State {
   std::vector<double> shares;
   std::vector<LineBlock> line_blocks;
   std::vector<DenseBlock> dense_blocks;
+  SinglePairs pairs;                  // numbered after the blocks
   Team* team = nullptr;               // none when there is only this process
   std::vector<std::size_t> own;       // blocks that this process solves alone
   std::vector<std::size_t> together;  // blocks that all processes solve together, one after the other
@@ -75,6 +78,7 @@ struct Evaluator::State {
 
   [[nodiscard]] const AdditiveModel* additive() const { return model->additive(); }
   [[nodiscard]] std::size_t blocks() const { return shares.size(); }
+  [[nodiscard]] PairTables tables_of_pairs() const { return {*model, x, problem->y, z}; }
   [[nodiscard]] double rows() const { return static_cast<double>(problem->responses()); }
   [[nodiscard]] bool has_response_parameters() const { return problem->x.cols() > 0; }
   [[nodiscard]] const BlockRows& block_rows(std::size_t b, Side side) const {
@@ -104,6 +108,7 @@ struct Evaluator::State {
   std::vector<BlockValue> solve_dense(const VectorRef& w);
   std::vector<BlockValue> solve(const VectorRef& w) {
     resolve_epsilon(w);
+    pairs.evaluate(tables_of_pairs(), w);
     std::vector<BlockValue> values = backend == Backend::sorted ? solve_line(w) : solve_dense(w);
     exchange(values);
     return values;
@@ -126,10 +131,19 @@ void Evaluator::State::split_into_blocks() {
   };
   std::vector<std::pair<BlockRows, BlockRows>> found;
   std::vector<BlockSize> sizes;
+  std::vector<std::pair<Index, Index>> single;
+  const bool equal_responses = equal_weights(problem->response_weights);
+  const bool equal_features = equal_weights(problem->feature_weights);
+  const bool single_pairs = !problem->has_prior() && SinglePairs::can_be_told(options);
   for (const Block& block : blocks_of(*problem)) {
-    BlockRows responses = rows_of(block.response_rows, problem->response_weights);
-    BlockRows features = rows_of(block.feature_rows, problem->feature_weights);
+    BlockRows responses = rows_of(block.response_rows, problem->response_weights, equal_responses);
+    BlockRows features = rows_of(block.feature_rows, problem->feature_weights, equal_features);
     if (responses.size() == 0 || features.size() == 0) continue;
+    if (single_pairs && responses.size() == 1 && features.size() == 1) {
+      single.emplace_back(responses.rows.front(), features.rows.front());
+      pairs.add(responses.rows.front(), features.rows.front(), rows() * block.share);
+      continue;
+    }
     enter(responses, static_cast<Index>(blocks()), block_of_response, place_of_response);
     enter(features, static_cast<Index>(blocks()), block_of_feature, place_of_feature);
     // When responses may have no partner, the number of links is that of the features.
@@ -139,7 +153,12 @@ void Evaluator::State::split_into_blocks() {
     sizes.push_back({responses.size(), features.size()});
     found.emplace_back(std::move(responses), std::move(features));
   }
-  if (blocks() == 0) throw BadData("no group key occurs in both tables, so no row can match any other");
+  if (blocks() + pairs.size() == 0) throw BadData("no group key occurs in both tables, so no row can match any other");
+  for (std::size_t k = 0; k < single.size(); ++k) {
+    const auto [response, feature] = single[k];
+    block_of_response[static_cast<std::size_t>(response)] = block_of_feature[static_cast<std::size_t>(feature)] =
+        static_cast<Index>(blocks() + k);
+  }
   share_out(sizes);
   for (std::size_t b = 0; b < blocks(); ++b) {
     auto& [responses, features] = found[b];
@@ -241,7 +260,8 @@ void Evaluator::State::pull_back_dense(DenseBlock& block, double scale, const Ve
 }
 
 double Evaluator::State::largest_cost(const VectorRef& w) {
-  double largest = 0;
+  pairs.evaluate(tables_of_pairs(), w);
+  double largest = pairs.largest_cost();
   if (backend == Backend::sorted) {
     const Vector t = problem->y.col(0) - additive()->part(Side::response, x, w).col(0);
     const Vector s = additive()->part(Side::feature, z, w).col(0);
@@ -314,6 +334,7 @@ void Evaluator::State::differentiate_line(const VectorRef& w, bool with_hessian,
   });
   on_t = sum_of_all(team, std::move(on_t));
   on_s = sum_of_all(team, std::move(on_s));
+  pairs.add_slopes(on_t, on_s);
   evaluation.gradient = Vector::Zero(p);
   if (has_response_parameters()) sum.pull_back_part(Side::response, x, w, -on_t, evaluation.gradient);
   sum.pull_back_part(Side::feature, z, w, on_s, evaluation.gradient);
@@ -321,6 +342,7 @@ void Evaluator::State::differentiate_line(const VectorRef& w, bool with_hessian,
   exchange(hessians);
   evaluation.hessian = Matrix::Zero(p, p);
   for (const Matrix& hessian : hessians) evaluation.hessian += hessian;
+  if (pairs.size() > 0) evaluation.hessian += pairs.hessian(t_jacobian, s_jacobian);
   if (has_response_parameters()) sum.add_curvature_part(Side::response, x, w, -on_t.col(0), evaluation.hessian);
   sum.add_curvature_part(Side::feature, z, w, on_s.col(0), evaluation.hessian);
 }
@@ -336,6 +358,7 @@ void Evaluator::State::differentiate_dense(const VectorRef& w, Evaluation& evalu
   exchange(gradients);
   evaluation.gradient = Vector::Zero(model->parameters());
   for (const Matrix& gradient : gradients) evaluation.gradient += gradient.col(0);
+  pairs.pull_back(tables_of_pairs(), w, evaluation.gradient);
 }
 
 Evaluator::Evaluator(const Problem& problem, const Model& model, EvaluatorOptions options)
@@ -372,6 +395,7 @@ void Evaluator::reset() {
 
 Evaluation Evaluator::evaluate(const VectorRef& w, bool with_hessian) {
   State& state = *state_;
+  stop_if_asked();
   if (with_hessian && state.backend != Backend::sorted)
     throw InvalidInput("the Hessian is available with the sorted backend only");
   const std::vector<BlockValue> values = state.solve(w);
@@ -387,6 +411,7 @@ Evaluation Evaluator::evaluate(const VectorRef& w, bool with_hessian) {
     if (evaluation.converged && !values[b].converged) evaluation.message = values[b].message;
     evaluation.converged = evaluation.converged && values[b].converged;
   }
+  state.pairs.add_to(evaluation, state.options.objective, state.epsilon);
   if (state.backend == Backend::sorted)
     state.differentiate_line(w, with_hessian, evaluation);
   else
@@ -402,8 +427,10 @@ SoftLinks Evaluator::links(const VectorRef& w) {
     state.backend == Backend::sorted ? state.line_blocks[b].link(links) : state.dense_blocks[b].link(links);
   };
   for (const std::size_t b : state.own) link(b);
+  const bool leads = state.team == nullptr || state.team->leads();
+  if (leads) state.pairs.link(links);
   if (state.team == nullptr) return links;
-  if (state.team->leads()) {
+  if (leads) {
     for (const std::size_t b : state.together) link(b);
   }
   return {sum_of_all(state.team, std::move(links.response_mass)), sum_of_all(state.team, std::move(links.feature_mass)),
@@ -418,6 +445,7 @@ double Evaluator::plan_entry(Index response_row, Index feature_row) const {
   const Index i = state.place_of_response[static_cast<std::size_t>(response_row)];
   const Index j = state.place_of_feature[static_cast<std::size_t>(feature_row)];
   const auto b = static_cast<std::size_t>(block);
+  if (b >= state.blocks()) return state.pairs.scale(b - state.blocks()) / state.rows();
   return state.shares[b] * (state.backend == Backend::sorted ? state.line_blocks[b].plan_entry(i, j)
                                                              : state.dense_blocks[b].plan_entry(i, j));
 }
@@ -431,6 +459,7 @@ double Evaluator::cost_entry(Index response_row, Index feature_row) const {
   const Index i = state.place_of_response[static_cast<std::size_t>(response_row)];
   const Index j = state.place_of_feature[static_cast<std::size_t>(feature_row)];
   const auto b = static_cast<std::size_t>(block);
+  if (b >= state.blocks()) return state.pairs.cost(b - state.blocks());
   return state.backend == Backend::sorted ? state.line_blocks[b].cost_entry(i, j)
                                           : state.dense_blocks[b].cost_entry(i, j);
 }

@@ -68,26 +68,29 @@ void require_groups(const Problem& problem) {
 }
 
 void require_known_pairs(const Problem& problem) {
-  std::set<Index> responses_seen;
-  std::set<Index> features_seen;
-  const auto check = [](std::size_t pair, Index row, Index rows, std::set<Index>& seen, std::string_view table) {
-    if (row < 0 || row >= rows) {
-      throw BadData(
-          fmt::format("known pair {}: {} has no row {}; 0 to {} was expected", pair + 1, table, row, rows - 1));
-    }
-    if (!seen.insert(row).second) {
-      throw BadData(fmt::format("known pair {}: row {} of the {} is already in another pair", pair + 1, row, table));
-    }
+  const auto none_of = [](Index rows) { return std::vector<Index>(static_cast<std::size_t>(rows), -1); };
+  std::vector<Index> of_response = none_of(problem.responses()), of_feature = none_of(problem.features());
+  const auto require_row = [](std::size_t pair, Index row, Index rows, std::string_view table) {
+    if (row >= 0 && row < rows) return;
+    throw BadData(fmt::format("known pair {}: {} has no row {}; 0 to {} was expected", pair + 1, table, row, rows - 1));
   };
-  std::set<std::pair<Index, Index>> pairs_seen;
+  const auto enter = [](std::size_t pair, Index row, Index other, std::vector<Index>& partners,
+                        std::string_view table) {
+    Index& partner = partners[static_cast<std::size_t>(row)];
+    if (partner >= 0)
+      throw BadData(fmt::format("known pair {}: row {} of the {} is already in another pair", pair + 1, row, table));
+    partner = other;
+  };
   for (std::size_t pair = 0; pair < problem.known.size(); ++pair) {
     const auto& known = problem.known[pair];
-    if (!pairs_seen.insert({known.response_row, known.feature_row}).second) {
+    require_row(pair, known.response_row, problem.responses(), response_table);
+    require_row(pair, known.feature_row, problem.features(), feature_table);
+    if (of_response[static_cast<std::size_t>(known.response_row)] == known.feature_row) {
       throw BadData(fmt::format("known pair {}: rows {} and {} are given as a pair twice", pair + 1, known.response_row,
                                 known.feature_row));
     }
-    check(pair, known.response_row, problem.responses(), responses_seen, response_table);
-    check(pair, known.feature_row, problem.features(), features_seen, feature_table);
+    enter(pair, known.response_row, known.feature_row, of_response, response_table);
+    enter(pair, known.feature_row, known.response_row, of_feature, feature_table);
     if (!problem.response_groups.empty() && problem.response_groups[static_cast<std::size_t>(known.response_row)] !=
                                                 problem.feature_groups[static_cast<std::size_t>(known.feature_row)]) {
       throw BadData(fmt::format("known pair {}: rows {} and {} are of different groups", pair + 1, known.response_row,

@@ -15,6 +15,7 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <unordered_map>
 
 #include "core/in_parallel.hpp"
 #include "core/text.hpp"
@@ -353,9 +354,14 @@ const std::vector<double>& Table::numbers(const std::string& name) const {
 }
 
 Matrix Table::matrix(const std::vector<std::string>& names) const {
+  std::unordered_map<std::string_view, const Column*> by_name;
+  for (const Column& candidate : columns) by_name.try_emplace(candidate.name, &candidate);
   Matrix values(rows, static_cast<Index>(names.size()));
   for (std::size_t at = 0; at < names.size(); ++at) {
-    values.col(static_cast<Index>(at)) = Eigen::Map<const Vector>(numbers(names[at]).data(), rows);
+    const auto found = by_name.find(names[at]);
+    const bool usable = found != by_name.end() && found->second->numeric();
+    const std::vector<double>& cells = usable ? found->second->numbers : numbers(names[at]);
+    values.col(static_cast<Index>(at)) = Eigen::Map<const Vector>(cells.data(), rows);
   }
   return values;
 }

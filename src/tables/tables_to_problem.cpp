@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <map>
-#include <set>
+#include <unordered_set>
 
 #include "unshuffle/core/error.hpp"
 
@@ -14,16 +15,18 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-bool contains(const Names& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
+/// To look names up in; tables may have as many as rows.
+using NameSet = std::unordered_set<std::string>;
+
+NameSet set_of(const Names& names) { return {names.begin(), names.end()}; }
 
 /// Every column with numbers in it that has no other role. One that mixes numbers and text is taken too, so that its
 /// stray cell is reported instead of the column vanishing from the fit.
 Names columns_left(const Table& table, const Names& taken, std::string_view option, Names& notes) {
   Names left;
+  const NameSet has_a_role = set_of(taken);
   for (const Column& column : table.columns) {
-    if (contains(taken, column.name)) continue;
+    if (has_a_role.contains(column.name)) continue;
     if (column.numeric() || column.holds_numbers) {
       left.push_back(column.name);
     } else {
@@ -35,7 +38,7 @@ Names columns_left(const Table& table, const Names& taken, std::string_view opti
 }
 
 void require_distinct(const Names& names, std::string_view option) {
-  std::set<std::string> seen;
+  NameSet seen;
   for (const std::string& name : names) {
     if (!seen.insert(name).second) throw InvalidInput(fmt::format("{} names column \"{}\" twice", option, name));
   }
@@ -46,11 +49,12 @@ void require_one_meaning(const ColumnChoice& columns, const Table& responses, co
   require_distinct(columns.response, "--response");
   require_distinct(*columns.x, "--x");
   require_distinct(*columns.z, "--z");
+  const NameSet response = set_of(columns.response), x = set_of(*columns.x), z = set_of(*columns.z);
   for (const std::string& name : *columns.x) {
-    if (contains(columns.response, name)) {
+    if (response.contains(name)) {
       throw InvalidInput(fmt::format("column \"{}\" cannot be both response and feature", name));
     }
-    if (contains(*columns.z, name)) {
+    if (z.contains(name)) {
       throw BadData(
           fmt::format("column \"{}\" is in both {} and {}; say which columns to use with --x and --z, or "
                       "make it a key with --group",
@@ -58,16 +62,13 @@ void require_one_meaning(const ColumnChoice& columns, const Table& responses, co
     }
   }
   for (const std::string& name : *columns.z) {
-    if (contains(columns.response, name)) {
+    if (response.contains(name)) {
       throw BadData(fmt::format("{}: column \"{}\" is the response; say which columns are features with --z",
                                 features.source, name));
     }
   }
-  for (const Names* side : {&*columns.x, &*columns.z}) {
-    if (contains(*side, "intercept")) {
-      throw BadData("a feature column is named \"intercept\", which is the name of the intercept; rename it");
-    }
-  }
+  if (x.contains("intercept") || z.contains("intercept"))
+    throw BadData("a feature column is named \"intercept\", which is the name of the intercept; rename it");
 }
 
 Vector weights_of(const Table& table, const std::string& column) {
@@ -250,8 +251,17 @@ TablesAsProblem table_to_problem(const Table& table, ColumnChoice columns) {
 
 namespace {
 
-/// A column of row numbers, as written.
-Names row_cells(const Table& pairs, const std::string& name) { return keys_of(pairs.column(name), false, pairs.rows); }
+/// A column of row numbers, as written; whole numbers in full, not as 1e+05.
+Names row_cells(const Table& pairs, const std::string& name) {
+  const Column& column = pairs.column(name);
+  Names cells = keys_of(column, false, pairs.rows);
+  constexpr double exact = 9007199254740992;  // up to here every whole number is a double
+  for (std::size_t row = 0; column.text.empty() && row < cells.size(); ++row) {
+    const double number = column.numbers[row];
+    if (number >= 0 && number <= exact && number == std::floor(number)) cells[row] = fmt::format("{:.0f}", number);
+  }
+  return cells;
+}
 
 Index to_row(const Table& pairs, const std::string& cell, std::size_t row, const char* name) {
   Index value = 0;
@@ -266,17 +276,25 @@ Index to_row(const Table& pairs, const std::string& cell, std::size_t row, const
 std::vector<KnownPair> known_pairs_of(const Table& pairs) {
   const Names left = row_cells(pairs, "response_row");
   const Names right = row_cells(pairs, "feature_row");
+  struct Given {
+    Index response_row, feature_row;
+    std::size_t row;
+    auto operator<=>(const Given&) const = default;
+  };
   std::vector<KnownPair> known;
-  std::map<std::pair<Index, Index>, std::size_t> first_rows;
+  std::vector<Given> given;
   for (std::size_t row = 0; row < left.size(); ++row) {
     if (left[row].empty() || right[row].empty()) continue;
     known.push_back({to_row(pairs, left[row], row, "response_row"), to_row(pairs, right[row], row, "feature_row")});
-    const auto [first, is_new] = first_rows.try_emplace({known.back().response_row, known.back().feature_row}, row);
-    if (is_new) continue;
-    throw BadData(fmt::format("{}, row {}: the pair {},{} is given twice, first in row {}", pairs.source, row + 1,
-                              known.back().response_row, known.back().feature_row, first->second + 1));
+    given.push_back({known.back().response_row, known.back().feature_row, row});
   }
-  return known;
+  std::sort(given.begin(), given.end());
+  const auto twice = std::adjacent_find(given.begin(), given.end(), [](const Given& a, const Given& b) {
+    return a.response_row == b.response_row && a.feature_row == b.feature_row;
+  });
+  if (twice == given.end()) return known;
+  throw BadData(fmt::format("{}, row {}: the pair {},{} is given twice, first in row {}", pairs.source,
+                            std::next(twice)->row + 1, twice->response_row, twice->feature_row, twice->row + 1));
 }
 
 std::vector<PairWeight> pair_weights_of(const Table& weights) {

@@ -34,6 +34,7 @@
 #include <Eigen/LU>
 
 #include "transport/side.hpp"
+#include "unshuffle/core/stop.hpp"
 
 namespace unshuffle::transport {
 
@@ -86,6 +87,7 @@ class DualSolver {
     bool sinkhorn_pays = options.sinkhorn_first;
     while (now.marginal_error > options.tolerance && now.newton_steps < options.max_newton &&
            now.sinkhorn_steps < options.max_sinkhorn) {
+      stop_if_asked();
       // Newton's model fails if a column is empty, and with free rows one column step is the solution.
       const double before = now.marginal_error;
       const bool sinkhorn_paid = sinkhorn_pays;

@@ -43,7 +43,14 @@ void validate_cost(const MatrixRef& cost) {
   if (cost.rows() == 0 || cost.cols() == 0)
     throw InvalidInput(
         fmt::format("cost is {}x{}; at least one row and one column are needed", cost.rows(), cost.cols()));
-  if (!cost.allFinite()) throw InvalidInput("cost holds a value that is not finite");
+  if (cost.allFinite()) return;
+  for (Index i = 0; i < cost.rows(); ++i) {
+    for (Index j = 0; j < cost.cols(); ++j) {
+      if (!std::isfinite(cost(i, j)))
+        throw InvalidInput(fmt::format("cost is {} in row {}, column {}, counted from 0; a finite number was expected",
+                                       cost(i, j), i, j));
+    }
+  }
 }
 
 }  // namespace

@@ -136,6 +136,9 @@ TEST(KnownPairs, a_pairs_file_reads_back_without_its_unmatched_rows) {
   EXPECT_EQ(known[0].response_row, 0);
   EXPECT_EQ(known[1].feature_row, 1);
   EXPECT_THROW((void)known_pairs_of(parse_csv("response_row,feature_row\n1.5,0\n", "p.csv")), BadData);
+  const auto far = known_pairs_of(parse_csv("response_row,feature_row\n100000,30000000\n", "p.csv"));
+  EXPECT_EQ(far.at(0).response_row, 100000);
+  EXPECT_EQ(far.at(0).feature_row, 30000000);
 }
 
 TEST(KnownPairs, a_pair_given_twice_is_named_with_both_rows) {
