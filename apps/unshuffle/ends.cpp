@@ -36,9 +36,20 @@ void on_signal(int signal) {
 }
 
 /// The C library found its heap corrupted, or an exception was not caught. Running out of memory while an Eigen 3.4
-/// matrix is resized can leave the heap in such a state.
-void on_abort(int) {
+/// matrix is resized leaves the heap in such a state: the matrix keeps a pointer to what it has freed.
+void on_corruption(int) {
   leave_with("unshuffle: error: out of memory, or the heap is corrupted; nothing more was written\n", 4);
+}
+
+/// A sanitizer reports corruption better than we could.
+constexpr bool sanitized() {
+#if defined(__SANITIZE_ADDRESS__)
+  return true;
+#elif defined(__has_feature)
+  return __has_feature(address_sanitizer);
+#else
+  return false;
+#endif
 }
 
 /// An exception cannot leave a parallel loop: running out of memory inside one ends here.
@@ -77,7 +88,9 @@ void leave_cleanly() {
   action.sa_handler = on_signal;
   for (const int signal : {SIGINT, SIGTERM, SIGHUP})
     if (!is_ignored(signal)) ::sigaction(signal, &action, nullptr);
-  std::signal(SIGABRT, on_abort);
+  if (!sanitized()) {
+    for (const int signal : {SIGABRT, SIGSEGV}) std::signal(signal, on_corruption);
+  }
   std::signal(SIGXFSZ, SIG_IGN);  // exceeding the file size limit is then a write error with a message
 }
 

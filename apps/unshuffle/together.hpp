@@ -26,8 +26,10 @@ int together(Team& team, const Work& work) {
   try {
     return work();
   } catch (const Disagreement& error) {
-    if (!team.leads()) return error.exit_code();
-    throw;
+    if (team.leads()) complain(in_terms_of(Dialect::command_line, error.what()));
+    std::fflush(stderr);
+    (void)team.gather_for_all({});  // mpirun ends the others as soon as one of them has left: not before it is said
+    return error.exit_code();
   } catch (const Error& error) {
     if (team.size() > 1) end_all(in_terms_of(Dialect::command_line, error.what()).c_str(), error.exit_code());
     throw;

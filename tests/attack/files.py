@@ -125,7 +125,7 @@ class Checkpoints(Case):
         y, z = self.tables()
         fit = ("fit", y, z, "--response", "y", "--hint", "none", "--method", "robot", "--starts", 2, "--quiet", "--checkpoint", "c")
         self.run_here(*fit)
-        self.flipped("c", fit, "c: is not a checkpoint of a fit, or damaged; remove it, or name another file", 60)
+        self.flipped("c", fit, "c: not a checkpoint of a fit, or damaged; delete it or name another file", 60)
         self.assertIn(self.run_here(*fit).returncode, (0, 1))
 
     def test_of_trackers(self):

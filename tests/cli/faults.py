@@ -390,7 +390,7 @@ class Kills(Case):
             file.truncate(os.path.getsize(self.path("c")) // 2)
         done = self.run_here(self.command(*fit))
         self.assertEqual(done.returncode, 3)
-        self.assertIn("c: is not a checkpoint of a fit, or damaged", done.stderr)
+        self.assertIn("c: not a checkpoint of a fit, or damaged", done.stderr)
 
     @classmethod
     def tearDownClass(cls):
