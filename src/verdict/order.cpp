@@ -41,60 +41,65 @@ std::string uncertain(const OrderEvidence& e) {
                      e.error);
 }
 
+std::string only_tied(const OrderEvidence& e) {
+  return fmt::format(
+      "{} of {:.0f} responses have the same value, and the likelihood takes only these rows to be linked rightly, "
+      "whatever their features are; it finds no other solution",
+      e.tied, e.rows);
+}
+
+std::string partly_tied(const OrderEvidence& e) {
+  return fmt::format(
+      "{}; {} responses have the same value, and with less noise than it was allowed the likelihood takes only those "
+      "rows to be linked rightly",
+      share_of(e), e.tied);
+}
+
+std::string fits_displaced(const OrderEvidence& e) {
+  const Index places = e.displacement.places;
+  return fmt::format(
+      "rows fit best displaced by {}: response {} beside row {} of the features and so on, {:.0f} nats better than in "
+      "the order given",
+      std::abs(places), 1 + std::max<Index>(0, -places), 1 + std::max<Index>(0, places), e.displacement.nats);
+}
+
+std::string depends_on_features(const OrderEvidence& e) {
+  return fmt::format(
+      "{}, but which are not depends on the features (p = {:.1g}): the model is too simple, or links to some rows are "
+      "worse than to others",
+      share_of(e), e.independence);
+}
+
+std::string no_better_than_chance(const OrderEvidence& e, const char* no_or_little) {
+  return fmt::format("the row order explains the response {} better than chance (p = {:.2g})", no_or_little, e.chance);
+}
+
+std::string shift_or_sort() {
+  return "shift one of the tables if rows were inserted or lost, or sort both by a common key";
+}
+
+std::string pairs_or_key() {
+  return fmt::format("give known pairs ({}), or a key both tables share ({})", option("known"), option("group"));
+}
+
 /// The first that holds is the verdict.
 std::vector<Rule> rules(const OrderEvidence& e) {
   return {
-      {e.tied > 0 && (e.only_ties || order_is_chance(e)), Verdict::not_identifiable,
-       [&] {
-         return fmt::format(
-             "{} of {:.0f} responses have the same value, and the likelihood takes only these rows to be linked "
-             "rightly, "
-             "whatever their features are; it finds no other solution",
-             e.tied, e.rows);
-       },
+      {e.tied > 0 && (e.only_ties || order_is_chance(e)), Verdict::not_identifiable, [&] { return only_tied(e); },
        another_model},
-      {e.displacement.nats > displaced, Verdict::not_identifiable,
-       [&] {
-         const Index places = e.displacement.places;
-         return fmt::format(
-             "rows fit best displaced by {}: response {} beside row {} of the features and so on, {:.0f} nats better "
-             "than in the order given",
-             std::abs(places), 1 + std::max<Index>(0, -places), 1 + std::max<Index>(0, places), e.displacement.nats);
-       },
-       [] {
-         return std::string("shift one of the tables if rows were inserted or lost, or sort both by a common key");
-       }},
-      {order_is_chance(e), Verdict::not_identifiable,
-       [&] { return fmt::format("the row order explains the response no better than chance (p = {:.2g})", e.chance); },
-       other_evidence},
+      {e.displacement.nats > displaced, Verdict::not_identifiable, [&] { return fits_displaced(e); }, shift_or_sort},
+      {order_is_chance(e), Verdict::not_identifiable, [&] { return no_better_than_chance(e, "no"); }, other_evidence},
       {!(e.error <= known_at_all), Verdict::not_identifiable, [&] { return uncertain(e); }, fewer_unknowns},
-      {!(e.chance < certainly_told), Verdict::weakly_identified,
-       [&] {
-         return fmt::format("the row order explains the response little better than chance (p = {:.2g})", e.chance);
-       },
+      {!(e.chance < certainly_told), Verdict::weakly_identified, [&] { return no_better_than_chance(e, "little"); },
        other_evidence},
-      {e.tied > 0, Verdict::weakly_identified,
-       [&] {
-         return fmt::format(
-             "{}; {} responses have the same value, and with less noise than it was allowed the likelihood takes only "
-             "those rows to be linked rightly",
-             share_of(e), e.tied);
-       },
-       another_model},
+      {e.tied > 0, Verdict::weakly_identified, [&] { return partly_tied(e); }, another_model},
       {e.agreement < regression_disagrees, Verdict::weakly_identified,
        [&] {
          return fmt::format("{}, but regression on all rows contradicts them (p = {:.1g}): the model is too simple",
                             share_of(e), e.agreement);
        },
        another_model},
-      {e.independence < links_depend, Verdict::weakly_identified,
-       [&] {
-         return fmt::format(
-             "{}, but which are not depends on the features (p = {:.1g}): the model is too simple, or links to some "
-             "rows "
-             "are worse than to others",
-             share_of(e), e.independence);
-       },
+      {e.independence < links_depend, Verdict::weakly_identified, [&] { return depends_on_features(e); },
        another_model},
       {e.similar_partners > similar, Verdict::weakly_identified,
        [&] {
@@ -102,9 +107,7 @@ std::vector<Rule> rules(const OrderEvidence& e) {
              "{}, and wrong links seem to point to rows with similar features ({:.0f} nats), which hides them",
              share_of(e), e.similar_partners);
        },
-       [] {
-         return fmt::format("give known pairs ({}), or a key both tables share ({})", option("known"), option("group"));
-       }},
+       pairs_or_key},
       {e.limited, Verdict::weakly_identified,
        [&] {
          return fmt::format(
