@@ -48,7 +48,7 @@ class Faults(Case):
         shutil.copytree(self.inputs, work)
         environment = {**os.environ, "LD_PRELOAD": self.shim, "UNSHUFFLE_FAIL": fault, "UNSHUFFLE_FAIL_COUNTS": counts,
                        "OMP_NUM_THREADS": "2"}
-        done = subprocess.run([PROGRAM, *command], cwd=work, env=environment, capture_output=True, text=True, timeout=120)
+        done = subprocess.run([PROGRAM, *command], cwd=work, env=environment, capture_output=True, text=True, timeout=900)
         return work, done
 
     def check(self, fault, command, outputs):

@@ -52,7 +52,7 @@ class Tables(Case):
     def test_a_pipe_is_refused_by_stream(self):
         y, z = self.tables()
         os.mkfifo(self.path("pipe"))
-        self.refuse("fit", "pipe", z, "--response", "y", "--stream", code=3, says="pipe: is not a regular file", timeout=20)
+        self.refuse("fit", "pipe", z, "--response", "y", "--stream", code=3, says="pipe: is not a regular file", timeout=120)
 
     def test_the_header_names_of_npy_files_are_utf8(self):
         name = b"gr\xf6sse.npy"

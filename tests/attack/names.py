@@ -107,7 +107,7 @@ class Reports(Case):
         for names, file in self.reports():
             done = subprocess.run([BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
                                    f"--user-data-dir={self.folder}/profile", "--dump-dom", f"file://{self.folder}/{file}"],
-                                  capture_output=True, text=True, timeout=120)
+                                  capture_output=True, text=True, timeout=900)
             self.assertIn('data-ready="yes"', done.stdout, file)
             self.assertNotIn("CONSOLE", done.stderr)
             shown = Page(done.stdout)

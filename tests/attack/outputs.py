@@ -132,14 +132,14 @@ class Ends(Case):
     def test_a_terminal_that_goes_away_ends_a_run(self):
         job = self.started()
         job.send_signal(signal.SIGHUP)
-        out, said = job.communicate(timeout=60)
+        out, said = job.communicate(timeout=900)
         self.assertEqual((job.returncode, out, said), (129, "", "unshuffle: the terminal is gone; nothing more was written\n"))
         self.assertEqual(os.listdir(self.folder), ["s"])
 
     def test_but_not_under_nohup(self):
         job = self.started(preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
         job.send_signal(signal.SIGHUP)
-        _, said = job.communicate(timeout=100)
+        _, said = job.communicate(timeout=900)
         self.assertIn(job.returncode, (0, 1), said)
 
     def test_closed_standard_streams_abort_nothing(self):

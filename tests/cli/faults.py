@@ -44,7 +44,7 @@ class Case(unittest.TestCase):
         return [PROGRAM, *map(str, arguments)]
 
     def run_here(self, command, **options):
-        return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=100, **options)
+        return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=600, **options)
 
     def succeed(self, *arguments):
         done = self.run_here(self.command(*arguments))
@@ -157,7 +157,7 @@ class Pieces(Case):
             ranks = listed.stdout.split()
         time.sleep(0.5)
         os.kill(int(ranks[1]), signal.SIGKILL)
-        _, said = job.communicate(timeout=60)
+        _, said = job.communicate(timeout=300)
         self.assertNotEqual(job.returncode, 0)
         self.assertIn("signal 9", said)
         self.no_leftovers("s")
@@ -422,7 +422,7 @@ class Faults(Case):
             self.wait_until_caught(job.pid, number)
             time.sleep(0.1)
             job.send_signal(number)
-            out, said = job.communicate(timeout=30)
+            out, said = job.communicate(timeout=120)
             self.assertEqual(job.returncode, 128 + number, said)
             self.assertEqual((out, said), ("", f"unshuffle: {word}; nothing more was written\n"))
             self.no_leftovers("s")

@@ -23,7 +23,7 @@ os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":allocator_ma
 
 def run(*arguments, cwd=None, stdout=subprocess.PIPE):
     return subprocess.run([PROGRAM, *map(str, arguments)], cwd=cwd, stdout=stdout, stderr=subprocess.PIPE, text=True,
-                          timeout=120)
+                          timeout=600)
 
 
 def read_rows(path):
