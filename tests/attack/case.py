@@ -39,7 +39,7 @@ class Case(unittest.TestCase):
             return file.read()
 
     def run_here(self, *arguments, **options):
-        options = {"capture_output": True, "timeout": 120, **options}
+        options = {"capture_output": True, "timeout": 600, **options}
         command = [PROGRAM, *(a if isinstance(a, bytes) else str(a) for a in arguments)]
         done = subprocess.run(command, cwd=options.pop("cwd", self.folder), **options)
         done.said = (done.stderr or b"").decode(errors="backslashreplace")
