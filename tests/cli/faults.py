@@ -11,12 +11,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
-PROGRAM = os.path.abspath(sys.argv.pop(1))
-SANITIZED = b"__asan_init" in open(PROGRAM, "rb").read()
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../attack"))
+import case  # noqa: E402
+from case import PROGRAM, SANITIZED  # noqa: E402
+
 MPIRUN = shutil.which("mpirun")
 HAS_MPI = MPIRUN is not None and "missing" not in json.loads(
     subprocess.run([PROGRAM, "info", "--json"], capture_output=True, text=True).stdout)["components"]["mpi"]
@@ -31,15 +32,7 @@ def same_but_for_time(text):
     return fit
 
 
-class Case(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
+class Case(case.Case):
     def command(self, *arguments):
         return [PROGRAM, *map(str, arguments)]
 
@@ -53,11 +46,6 @@ class Case(unittest.TestCase):
 
     def processes(self, count, *arguments):
         return [MPIRUN, "--allow-run-as-root", "--oversubscribe", "-n", str(count), *self.command(*arguments)]
-
-    def write(self, name, content):
-        os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
-        with open(self.path(name), "w") as file:
-            file.write(content)
 
     def read(self, name):
         with open(self.path(name)) as file:
