@@ -36,6 +36,9 @@ class BandKernel {
   bool factor(const Vector& inverse_a1, const Vector& a2, double ridge);
   void solve(Matrix& b) const;
   [[nodiscard]] static bool factor_lasts() { return true; }
+  /// A factor of a band is cheap: there is nothing to iterate for.
+  static bool prepare_products(const Vector& /*inverse_a1*/, const Vector& /*a2*/) { return false; }
+  [[nodiscard]] static bool iterate(Vector& /*b*/, double /*share*/) { return false; }
 
   /// Σ Γ d and Σ Γ d² over the partners of every row and of every column, d = t - s.
   struct DistanceSums {

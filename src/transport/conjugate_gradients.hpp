@@ -5,28 +5,37 @@
 
 namespace unshuffle::transport {
 
+struct Iterated {
+  Vector x;
+  bool reached;  ///< The residual asked for.
+};
+
 /// Conjugate gradients, preconditioned by `approximately`, an approximate inverse of S. S may have null vectors if b is
-/// orthogonal to them. Returns the iterate after at most `most` products; each one is closer to the solution.
+/// orthogonal to them. Ends when Σ|b - S x| is `share` of Σ|b|, or after `most` products; each iterate is closer to the
+/// solution than the one before.
 template <class Product, class Inverse>
-[[nodiscard]] Vector conjugate_gradients(const Product& times, const Inverse& approximately, const Vector& b,
-                                         Index most) {
-  constexpr double enough = 1e-14;  // relative to b; the caller's refinement removes the rest
+[[nodiscard]] Iterated conjugate_gradients(const Product& times, const Inverse& approximately, const Vector& b,
+                                           double share, Index most) {
   Vector x = Vector::Zero(b.size()), left = b;
+  const double goal = share * b.lpNorm<1>();
+  double size = left.lpNorm<1>();
+  if (!(size > goal)) return {std::move(x), true};
   Vector direction = approximately(left);
   double now = left.dot(direction);
-  const double goal = enough * b.norm();
-  for (Index k = 0; k < most && left.norm() > goal; ++k) {
+  for (Index k = 0; k < most; ++k) {
     const Vector product = times(direction);
     const double curvature = direction.dot(product);
     if (!(curvature > 0)) break;  // dominated by rounding
     x += (now / curvature) * direction;
     left -= (now / curvature) * product;
+    size = left.lpNorm<1>();
+    if (!(size > goal)) break;
     const Vector towards = approximately(left);
     const double next = left.dot(towards);
     direction = towards + (next / now) * direction;
     now = next;
   }
-  return x;
+  return {std::move(x), size <= goal};
 }
 
 }  // namespace unshuffle::transport

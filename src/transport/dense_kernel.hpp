@@ -2,14 +2,23 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
+#include "transport/schur_products.hpp"
 #include "transport/side.hpp"
 #include "transport/sparse_schur.hpp"
 #include "unshuffle/core/team.hpp"
 
 namespace unshuffle::transport {
 
-/// The Kernel of DualSolver for any cost. S is formed from the significant entries only, few when ε is small.
+/// The Kernel of DualSolver for any cost, in scaling form (docs/mathematics.md §2.8): with a reference v° of the column
+/// potentials and a shift per row,
+///   K_ij = ν_j exp(v°_j - C_ij/ε - shift_i),      Γ = diag(row factor) K diag(column factor),
+///   row factor = μ exp(u + shift),                column factor = exp(v - v°),
+/// so other potentials near v° take two products with K and no exponentials. K is computed anew when v has moved too far
+/// from v°, when ε changes and when the base does.
+///
+/// S is formed from the significant entries only, few when ε is small; or it is not formed, see iterate().
 ///
 /// A team shares the rows of the cost and of the plan. Every process holds whole vectors: those over rows are gathered,
 /// those over columns summed. S is then not formed: conjugate gradients use its products, each of which takes one sum
@@ -32,10 +41,13 @@ class DenseKernel {
 
   Vector evaluate(const VectorRef& v);
   void set_rows(const Vector& u);
+  /// `u` is that of set_rows().
   [[nodiscard]] Vector column_log_sums(const Vector& u) const;
 
+  /// Makes K the plan itself, for plan() and all below it.
+  void settle();
   /// This process's rows of Γ.
-  [[nodiscard]] const Matrix& plan() const { return plan_; }
+  [[nodiscard]] const Matrix& plan() const { return entries_; }
   [[nodiscard]] const Vector& row_sums() const { return row_sums_; }
   [[nodiscard]] const Vector& column_sums() const { return column_sums_; }
   [[nodiscard]] Matrix apply(const Matrix& q) const;
@@ -44,6 +56,11 @@ class DenseKernel {
   bool factor(const Vector& inverse_a1, const Vector& a2, double ridge);
   void solve(Matrix& b) const;
   [[nodiscard]] bool factor_lasts() const { return !shared(); }
+
+  /// Prepares iterate(); false where only a factor will do: a team has its own conjugate gradients in solve().
+  bool prepare_products(const Vector& inverse_a1, const Vector& a2);
+  /// Replaces b by S⁻¹b, to a residual of `share` of b; false when a factor is faster.
+  [[nodiscard]] bool iterate(Vector& b, double share) const { return products_->solve(b, share); }
 
   /// Row and column sums of e∘Γ, e = -log(Γ/(μ⊗ν)) = C/ε - u - v.
   void entropy_sums(const Vector& u, const Vector& v, Vector& by_row, Vector& by_column) const;
@@ -64,9 +81,14 @@ class DenseKernel {
     return (own(row_base_, first, count) + column_base_[j]) -
            cost_.col(j).segment(first, count).array() * inverse_epsilon_;
   }
+  void compute(const VectorRef& v);
+  void fill(Index first, Index count);
+  void scale_entries(const Eigen::ArrayXd& by_row, const Eigen::ArrayXd& by_column);
+  void normalise();
+  void log_sums_of(const std::vector<Index>& columns, const Vector& u, Vector& log_sums) const;
   [[nodiscard]] Vector schur_product(const Vector& y) const;
-  void subtract_sparse(const Vector& inverse_a1, double cutoff);
-  void subtract_dense(const Vector& inverse_a1);
+  void subtract_sparse(const Vector& weight, const Vector& floor);
+  void subtract_dense(const Vector& weight);
 
   Matrix cost_;
   Vector row_weights_, column_weights_;
@@ -74,12 +96,18 @@ class DenseKernel {
   RowShare own_;
   double epsilon_, inverse_epsilon_;
   Vector row_base_, column_base_;  // in units of ε
-  Matrix plan_;
-  Vector shifts_;
+  Matrix entries_;                 // K; Γ itself once settled
+  bool current_ = false;           // whether K belongs to ε and the base
+  bool normal_ = false;            // whether the column factor is one
+  Vector reference_, v_;           // v°, and v of the last evaluate()
+  Vector shifts_, row_products_;   // of this process's rows, as the next two; row_products = K · column factor
+  Vector row_guess_, row_factor_;  // the next shifts to try
+  Vector column_factor_;
   Vector row_sums_, column_sums_;
   Matrix factor_;
   Vector inverse_a1_, a2_;  // of S where it is not formed
   std::unique_ptr<SparseSchur> nearly_schur_;
+  std::unique_ptr<SchurProducts> products_;
 };
 
 }  // namespace unshuffle::transport

@@ -20,6 +20,8 @@
 //   row_sums(), column_sums(), apply(q), apply_transposed(p)
 //   factor(inverse A₁, A₂, ridge) -> bool, solve(B)          S and its factor
 //   factor_lasts()                                          whether it remains usable after a small move of the plan
+//   prepare_products(inverse A₁, A₂), iterate(b, share)      S⁻¹b by conjugate gradients; either is false where a factor
+//                                                            is faster, and the solver then factors
 #pragma once
 
 #include <fmt/format.h>
@@ -42,7 +44,9 @@ struct DualOptions {
   double tolerance = 1e-9;  ///< Σ|column sums - demanded|; rows are met exactly after every evaluation.
   int max_newton = 100;
   int max_sinkhorn = 200;       ///< Column steps, taken where Newton's model fails or where they pay.
-  bool sinkhorn_first = false;  ///< Column steps while each halves the error: for kernels that are expensive to factor.
+  /// Column steps first, as long as each leaves less than this share of the error; 0: none. For kernels whose column
+  /// steps are cheap.
+  double sinkhorn_pays = 0;
 };
 
 struct DualOutcome {
@@ -84,7 +88,8 @@ class DualSolver {
     DualOutcome& now = now_;
     now.history.push_back(now.marginal_error);
     factor_is_near_ = false;
-    bool sinkhorn_pays = options.sinkhorn_first;
+    iterations_pay_ = true;
+    bool sinkhorn_pays = options.sinkhorn_pays > 0;
     while (now.marginal_error > options.tolerance && now.newton_steps < options.max_newton &&
            now.sinkhorn_steps < options.max_sinkhorn) {
       stop_if_asked();
@@ -94,16 +99,16 @@ class DualSolver {
       bool stepped = false;
       if (!sinkhorn_pays && !rows_.is_free() && !some_column_is_empty(now)) {
         ++now.newton_steps;
-        stepped = newton_step(now, dual_);
+        stepped = newton_step(now, options.tolerance);
         // Quadratic convergence: a step from here ends so close that its factor is still usable there.
-        factor_is_near_ = stepped && before < 1e-3 && kernel_.factor_lasts();
+        factor_is_near_ = stepped && !iterating_ && before < 1e-3 && kernel_.factor_lasts();
       }
       if (!stepped) {
         column_step(now);
         dual_ = evaluate(now);
         ++now.sinkhorn_steps;
         factor_is_near_ = false;
-        sinkhorn_pays = sinkhorn_pays && now.marginal_error < 0.5 * before;
+        sinkhorn_pays = sinkhorn_pays && now.marginal_error < options.sinkhorn_pays * before;
       }
       now.history.push_back(now.marginal_error);
       const bool stuck = !sinkhorn_paid && !stepped && before < 1e-6 && now.marginal_error > 0.9 * before;
@@ -113,10 +118,15 @@ class DualSolver {
     return now;
   }
 
-  /// Solves H [x; y] = [f; g] at the current plan with a factor of S from here or nearby, refined against the plan
-  /// itself.
+  /// Solves H [x; y] = [f; g] at the current plan, by conjugate gradients or with a factor of S from here or nearby,
+  /// refined against the plan itself.
   SystemSolution solve_system(const DualOutcome& at, const Matrix& f, const Matrix& g) {
     set_system(at);
+    if (!factor_is_near_ && iterations_pay_ && prepare_iterations(adjoint_share)) {
+      auto [x, y] = solve_once(f, g);
+      if (refine(f, g, x, y)) return with_borders(std::move(x), std::move(y));
+    }
+    iterations_pay_ = false;
     const bool nearby = factor_is_near_ && row_curvature_.border.cols() + column_curvature_.border.cols() == 0;
     if (!nearby) factor_here(at);
     auto [x, y] = solve_once(f, g);
@@ -124,14 +134,19 @@ class DualSolver {
       factor_here(at);
       (void)refine(f, g, x, y);
     }
-    SystemSolution solution{x, y, {}, {}};
-    solution.row_border = low_rank_coefficients(row_curvature_, x);
-    solution.column_border = low_rank_coefficients(column_curvature_, y);
-    return solution;
+    return with_borders(std::move(x), std::move(y));
   }
 
  private:
   using Pair = std::pair<Matrix, Matrix>;
+
+  /// The residual that conjugate gradients leave in one pass of the adjoint; two passes leave 1e-14.
+  static constexpr double adjoint_share = 1e-7;
+
+  SystemSolution with_borders(Matrix x, Matrix y) const {
+    Matrix of_rows = low_rank_coefficients(row_curvature_, x), of_columns = low_rank_coefficients(column_curvature_, y);
+    return {std::move(x), std::move(y), std::move(of_rows), std::move(of_columns)};
+  }
 
   // Where two balls reach their boundary together H is nearly singular, and marginals with an error of δ do not
   // determine directions with less curvature than that. A ridge of δ bounds the answer along them; refinement removes
@@ -144,6 +159,8 @@ class DualSolver {
   /// Refines a solution of H [x; y] = [f; g] while that helps; returns whether the residual is small.
   bool refine(const Matrix& f, const Matrix& g, Matrix& x, Matrix& y) {
     constexpr double little = 1e-12;
+    // A pass with a factor is cheap; one of conjugate gradients is not taken for the last digits.
+    const double enough = iterating_ ? 1e-13 : 1e-15;
     const double scale = std::max(f.template lpNorm<Eigen::Infinity>(), g.template lpNorm<Eigen::Infinity>());
     double least = std::numeric_limits<double>::infinity();
     for (int pass = 0; pass < 8; ++pass) {
@@ -151,12 +168,12 @@ class DualSolver {
       const double left = std::max(rf.template lpNorm<Eigen::Infinity>(), rg.template lpNorm<Eigen::Infinity>());
       const bool helped = left <= 0.5 * least;
       least = std::min(least, left);
-      if (left <= 1e-15 * scale || !helped) break;
+      if (left <= enough * scale || !helped || !iterated_) break;
       auto [dx, dy] = solve_once(rf, rg);
       x += dx;
       y += dy;
     }
-    return least <= little * scale;
+    return least <= little * scale && iterated_;
   }
 
   /// Γ, marginals and the semi-dual at `now.v`.
@@ -190,14 +207,25 @@ class DualSolver {
     now.v = answer.log_ratio - log_sums;
   }
 
-  bool newton_step(DualOutcome& now, double& dual) {
-    DualOutcome start = now;
-    const double start_dual = dual;
+  /// By conjugate gradients where these are faster, with a factor where they are not.
+  bool newton_step(DualOutcome& now, double tolerance) {
     set_system(now);
+    // Solved no better than its quadratic model deserves, and than the tolerance needs.
+    const double error = now.marginal_error, share = std::min(0.1, std::max(error, 0.3 * tolerance / error));
+    if (iterations_pay_ && prepare_iterations(share)) {
+      if (step_along(now, newton_direction())) return true;
+      iterations_pay_ = false;
+    }
     if (!factor(1e-13) && !factor(1e-9) && !factor(1e-5)) return false;
-    const Vector direction = solve_once(Matrix::Zero(kernel_.rows(), 1), gap_).second;
-    const double slope = gap_.dot(direction);
-    if (!direction.allFinite() || !(slope >= 0)) return false;
+    return step_along(now, newton_direction());
+  }
+
+  Vector newton_direction() { return solve_once(Matrix::Zero(kernel_.rows(), 1), gap_).second; }
+
+  bool step_along(DualOutcome& now, const Vector& direction) {
+    DualOutcome start = now;
+    const double start_dual = dual_, slope = gap_.dot(direction);
+    if (!iterated_ || !direction.allFinite() || !(slope >= 0)) return false;
     // The dual is concave: along the direction its slope falls from `slope` through zero at the best step, which lies
     // between the longest step known to fall short and the shortest known to overshoot. A full step that falls short is
     // dominated by rounding.
@@ -205,11 +233,11 @@ class DualSolver {
     const double noise = 1e-15 * (1 + start.rows.size + start.columns.size);
     for (int trial = 0; trial < 80; ++trial) {
       now.v = start.v + step * direction;
-      dual = evaluate(now);
+      dual_ = evaluate(now);
       const double slope_here = gap_.dot(direction);
-      if (std::isfinite(dual) && std::isfinite(slope_here)) {
+      if (std::isfinite(dual_) && std::isfinite(slope_here)) {
         // When the gain is below the rounding of the dual, the derivatives decide.
-        const bool ascends = dual >= start_dual + 1e-4 * step * slope;
+        const bool ascends = dual_ >= start_dual + 1e-4 * step * slope;
         const bool flattens = std::abs(slope_here) <= 0.9 * slope || now.marginal_error <= 0.9 * start.marginal_error;
         if (step * slope > 100 * noise ? ascends : flattens) return true;
       }
@@ -218,7 +246,7 @@ class DualSolver {
       step = 0.5 * (short_of + beyond);
     }
     now = start;
-    dual = evaluate(now);
+    dual_ = evaluate(now);
     return false;
   }
 
@@ -248,10 +276,28 @@ class DualSolver {
     a2_ = (kernel_.column_sums() + column_curvature_.diagonal).cwiseMax(given_up * columns_.weights());
   }
 
-  /// Prepares solve_once() from the current system.
-  bool factor(double ridge) {
+  void invert_a1() {
     inverse_a1_ =
         rows_.is_free() ? Vector::Zero(a1_.size()) : Vector((a1_.array() > 0).select(a1_.array().inverse(), 0));
+  }
+
+  /// Prepares solve_once() from the current system by conjugate gradients, each to a residual of `share`. Balls, whose
+  /// low-rank parts take several solutions of full accuracy, are left to the factor.
+  bool prepare_iterations(double share) {
+    if (columns_.is_free() || row_curvature_.border.cols() + column_curvature_.border.cols() > 0) return false;
+    invert_a1();
+    if (!kernel_.prepare_products(inverse_a1_, a2_)) return false;
+    border_ = stacked_border();
+    iterating_ = iterated_ = true;
+    share_ = share;
+    return true;
+  }
+
+  /// Prepares solve_once() from the current system by a factor.
+  bool factor(double ridge) {
+    iterating_ = false;
+    iterated_ = true;
+    invert_a1();
     if (!columns_.is_free() && !kernel_.factor(inverse_a1_, a2_, ridge)) return false;
     border_ = stacked_border();
     if (border_.cols() > 0) {
@@ -288,9 +334,18 @@ class DualSolver {
     if (columns_.is_free()) return {inverse_a1_.asDiagonal() * f, Matrix::Zero(g.rows(), g.cols())};
     Matrix scaled = inverse_a1_.asDiagonal() * f;
     Matrix y = g - kernel_.apply_transposed(scaled);
-    kernel_.solve(y);
+    solve_schur(y);
     Matrix x = scaled - inverse_a1_.asDiagonal() * kernel_.apply(y);
     return {x, y};
+  }
+
+  void solve_schur(Matrix& b) {
+    if (!iterating_) return kernel_.solve(b);
+    for (Index k = 0; k < b.cols(); ++k) {
+      Vector column = b.col(k);
+      iterated_ = kernel_.iterate(column, share_) && iterated_;
+      b.col(k) = column;
+    }
   }
 
   Pair solve_once(const Matrix& f, const Matrix& g) {
@@ -337,6 +392,9 @@ class DualSolver {
   Curvature row_curvature_, column_curvature_;  // H as it is
   Vector a1_, a2_;
   bool factor_is_near_ = false;
+  bool iterations_pay_ = true;                // until they took longer than a factor
+  bool iterating_ = false, iterated_ = true;  // solve_once() by conjugate gradients, and whether all of them converged
+  double share_ = 0;
   Vector inverse_a1_;  // H as it was factored
   Matrix border_, border_solution_, core_;
   Eigen::FullPivLU<Matrix> small_;

@@ -61,7 +61,7 @@ void Solution::State::run_stages(std::vector<double> stages, Vector start, const
     solver.begin(start);
     outcome = solver.maximise({.tolerance = last ? limits.tolerance : pace.tolerance,
                                .max_newton = limits.max_newton,
-                               .sinkhorn_first = true});
+                               .sinkhorn_pays = 0.75});
     newton += outcome.newton_steps;
     sinkhorn += outcome.sinkhorn_steps;
     if (!last) {
@@ -74,6 +74,7 @@ void Solution::State::run_stages(std::vector<double> stages, Vector start, const
 }
 
 void Solution::State::conclude() {
+  kernel.settle();
   kernel.entropy_sums(outcome.u, outcome.v, row_entropy_sums, column_entropy_sums);
   u = outcome.u + kernel.row_base();
   v = outcome.v + kernel.column_base();
