@@ -20,8 +20,8 @@ constexpr Index tile = 192;
 
 /// Exponents below this count as this: entries of K neither vanish nor become denormal, which processors handle slowly.
 constexpr double least_exponent = -600;
-/// K serves column potentials up to this far from its reference, in units of ε; sums over a row at the reference must be
-/// within these bounds. Entries at the least exponent then contribute less than 1e-160 to any sum.
+/// K serves column potentials up to this far from its reference, in units of ε; sums over a row at the reference must
+/// be within these bounds. Entries at the least exponent then contribute less than 1e-160 to any sum.
 constexpr double reach = 50, least_sum = 1e-50, largest_sum = 1e50;
 /// A column with a smaller share of its weight is summed in logarithms.
 constexpr double nearly_empty = 1e-100;
@@ -124,8 +124,7 @@ void DenseKernel::fill(Index first, Index count) {
 void DenseKernel::set_rows(const Vector& u) {
   row_factor_ = own(row_weights_, 0, own_.count) * (own(u, 0, own_.count) + shifts_.array()).exp();
   row_sums_ = rows_of_all(team_, Vector(row_factor_.cwiseProduct(row_products_)));
-  column_sums_ =
-      column_factor_.cwiseProduct(sum_of_all(team_, dense_transposed_times(entries_, row_factor_)));
+  column_sums_ = column_factor_.cwiseProduct(sum_of_all(team_, dense_transposed_times(entries_, row_factor_)));
   row_guess_ = -own(u, 0, own_.count);
 }
 
@@ -202,7 +201,8 @@ Matrix DenseKernel::apply_transposed(const Matrix& p) const {
 }
 
 Vector DenseKernel::schur_product(const Vector& y) const {
-  return a2_.cwiseProduct(y) - apply_transposed(inverse_a1_.asDiagonal() * apply(y));
+  const Vector by_row = schur_weight_.cwiseProduct(dense_times(entries_, y));
+  return a2_.cwiseProduct(y) - sum_of_all(team_, dense_transposed_times(entries_, by_row));
 }
 
 bool DenseKernel::factor(const Vector& inverse_a1, const Vector& a2, double ridge) {
@@ -211,7 +211,7 @@ bool DenseKernel::factor(const Vector& inverse_a1, const Vector& a2, double ridg
   // Γᵀ A₁⁻¹ Γ = Kᵀ diag(weight) K.
   const Vector weight = own(inverse_a1, 0, own_.count) * row_factor_.array().square();
   if (shared()) {
-    inverse_a1_ = inverse_a1;
+    schur_weight_ = weight;
     a2_ = diagonal;
     nearly_schur_ = std::make_unique<SparseSchur>(entries_, row_products_, weight, diagonal, team_);
     return true;
@@ -272,8 +272,8 @@ void DenseKernel::solve(Matrix& b) const {
   const auto times = [&](const Vector& y) { return schur_product(y); };
   const auto approximately = [&](const Vector& r) { return nearly_schur_->solve(r); };
   constexpr double enough = 1e-14;  // the caller's refinement removes the rest
-  const Index most = 2 * cols() + 100;
-  for (Index k = 0; k < b.cols(); ++k) b.col(k) = conjugate_gradients(times, approximately, b.col(k), enough, most).x;
+  const Patience patience{.share = enough, .most = 2 * cols() + 100};
+  for (Index k = 0; k < b.cols(); ++k) b.col(k) = conjugate_gradients(times, approximately, b.col(k), patience).x;
 }
 
 bool DenseKernel::prepare_products(const Vector& inverse_a1, const Vector& a2) {
@@ -289,8 +289,8 @@ void DenseKernel::entropy_sums(const Vector& u, const Vector& v, Vector& by_row,
   Matrix partial = Matrix::Zero(cols(), blocks);
   for_row_blocks([&](Index first, Index count) {
     for (Index j = 0; j < cols(); ++j) {
-      const Eigen::ArrayXd weighted =
-          entries_.col(j).segment(first, count).array() * -(reduced_cost(j, first, count) + own(u, first, count) + v[j]);
+      const Eigen::ArrayXd weighted = entries_.col(j).segment(first, count).array() *
+                                      -(reduced_cost(j, first, count) + own(u, first, count) + v[j]);
       own_rows.segment(first, count).array() += weighted;
       partial(j, first / block_rows) = weighted.sum();
     }

@@ -15,8 +15,8 @@ namespace unshuffle::transport {
 /// potentials and a shift per row,
 ///   K_ij = ν_j exp(v°_j - C_ij/ε - shift_i),      Γ = diag(row factor) K diag(column factor),
 ///   row factor = μ exp(u + shift),                column factor = exp(v - v°),
-/// so other potentials near v° take two products with K and no exponentials. K is computed anew when v has moved too far
-/// from v°, when ε changes and when the base does.
+/// so other potentials near v° take two products with K and no exponentials. K is computed anew when v has moved too
+/// far from v°, when ε changes and when the base does.
 ///
 /// S is formed from the significant entries only, few when ε is small; or it is not formed, see iterate().
 ///
@@ -105,7 +105,7 @@ class DenseKernel {
   Vector column_factor_;
   Vector row_sums_, column_sums_;
   Matrix factor_;
-  Vector inverse_a1_, a2_;  // of S where it is not formed
+  Vector schur_weight_, a2_;  // of S = A₂ - Kᵀ diag(weight) K where a team does not form it
   std::unique_ptr<SparseSchur> nearly_schur_;
   std::unique_ptr<SchurProducts> products_;
 };

@@ -20,7 +20,8 @@
 //   row_sums(), column_sums(), apply(q), apply_transposed(p)
 //   factor(inverse A₁, A₂, ridge) -> bool, solve(B)          S and its factor
 //   factor_lasts()                                          whether it remains usable after a small move of the plan
-//   prepare_products(inverse A₁, A₂), iterate(b, share)      S⁻¹b by conjugate gradients; either is false where a factor
+//   prepare_products(inverse A₁, A₂), iterate(b, share)      S⁻¹b by conjugate gradients; either is false where a
+//   factor
 //                                                            is faster, and the solver then factors
 #pragma once
 
@@ -43,7 +44,7 @@ namespace unshuffle::transport {
 struct DualOptions {
   double tolerance = 1e-9;  ///< Σ|column sums - demanded|; rows are met exactly after every evaluation.
   int max_newton = 100;
-  int max_sinkhorn = 200;       ///< Column steps, taken where Newton's model fails or where they pay.
+  int max_sinkhorn = 200;  ///< Column steps, taken where Newton's model fails or where they pay.
   /// Column steps first, as long as each leaves less than this share of the error; 0: none. For kernels whose column
   /// steps are cheap.
   double sinkhorn_pays = 0;
@@ -122,11 +123,13 @@ class DualSolver {
   /// refined against the plan itself.
   SystemSolution solve_system(const DualOutcome& at, const Matrix& f, const Matrix& g) {
     set_system(at);
-    if (!factor_is_near_ && iterations_pay_ && prepare_iterations(adjoint_share)) {
+    // Attempted every time, so that the answer does not depend on what was asked before.
+    if (iterations_pay_ && prepare_iterations(adjoint_share)) {
       auto [x, y] = solve_once(f, g);
       if (refine(f, g, x, y)) return with_borders(std::move(x), std::move(y));
     }
-    iterations_pay_ = false;
+    iterating_ = false;
+    iterated_ = true;
     const bool nearby = factor_is_near_ && row_curvature_.border.cols() + column_curvature_.border.cols() == 0;
     if (!nearby) factor_here(at);
     auto [x, y] = solve_once(f, g);
@@ -274,6 +277,8 @@ class DualSolver {
     constexpr double given_up = 1e-30;
     a1_ = (kernel_.row_sums() + row_curvature_.diagonal).cwiseMax(given_up * rows_.weights());
     a2_ = (kernel_.column_sums() + column_curvature_.diagonal).cwiseMax(given_up * columns_.weights());
+    singular_ = rows_.fixes_mass() && columns_.fixes_mass() && row_curvature_.diagonal.isZero(0) &&
+                column_curvature_.diagonal.isZero(0);
   }
 
   void invert_a1() {
@@ -343,6 +348,8 @@ class DualSolver {
     if (!iterating_) return kernel_.solve(b);
     for (Index k = 0; k < b.cols(); ++k) {
       Vector column = b.col(k);
+      // Constants are null vectors of S: what rounding leaves of them in b has no solution and would mislead the steps.
+      if (singular_) column -= (column.sum() / a2_.sum()) * a2_;
       iterated_ = kernel_.iterate(column, share_) && iterated_;
       b.col(k) = column;
     }
@@ -391,6 +398,7 @@ class DualSolver {
   Vector gap_;
   Curvature row_curvature_, column_curvature_;  // H as it is
   Vector a1_, a2_;
+  bool singular_ = false;  // S 1 = 0
   bool factor_is_near_ = false;
   bool iterations_pay_ = true;                // until they took longer than a factor
   bool iterating_ = false, iterated_ = true;  // solve_once() by conjugate gradients, and whether all of them converged

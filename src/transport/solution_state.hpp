@@ -29,10 +29,12 @@ struct Layout {
   MarginalPolicies policies;
 };
 
-/// How ε falls from stage to stage, and the marginal error at which stages before the last are left.
+/// How ε falls from stage to stage, the marginal error at which stages before the last are left, and the share of the
+/// largest cost at or above which it begins.
 struct Descent {
   double factor;
   double tolerance;
+  double top;
 };
 
 /// How far the last stage goes.
