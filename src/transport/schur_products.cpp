@@ -10,9 +10,9 @@ namespace {
 
 /// Entries of Γ below this share of their row are left out where the others are few. A Newton step does not need them,
 /// and the adjoint is refined with all of Γ.
-constexpr double negligible = 1e-12;
+constexpr double least_share = 1e-12;
 /// A product with a list of entries takes as long as one with a matrix eight times as full.
-constexpr double few = 0.12;
+constexpr double few_entries = 0.12;
 /// Time of a multiplication and addition in a product with a vector, in a product with a list of entries and in a
 /// scattered product of S's large entries, relative to one inside a matrix product.
 constexpr double in_vector_product = 3, in_list = 20, scattered = 20;
@@ -24,7 +24,7 @@ SchurProducts::SchurProducts(const ScaledPlan& plan, const Vector& inverse_a1, c
       weight_(plan.scale.cwiseAbs2().cwiseProduct(inverse_a1)),
       a2_((a2.array() > 0).select(a2.array(), 1.0)) {
   const Eigen::ArrayXd floor =
-      (plan.scale.array() > 0).select(negligible * plan.row_sums.array() / plan.scale.array(), 1.0);
+      (plan.scale.array() > 0).select(least_share * plan.row_sums.array() / plan.scale.array(), 1.0);
   Vector diagonal(k_.cols());
 #pragma omp parallel for schedule(static) if (k_.size() > 100000)
   for (Index j = 0; j < k_.cols(); ++j) diagonal[j] = a2_[j] - (k_.col(j).array().square() * weight_.array()).sum();
@@ -35,7 +35,7 @@ SchurProducts::SchurProducts(const ScaledPlan& plan, const Vector& inverse_a1, c
   for (Index j = 0; j < k_.cols(); j += every) kept += static_cast<double>((k_.col(j).array() > floor).count());
   kept *= static_cast<double>(k_.cols()) / static_cast<double>((k_.cols() + every - 1) / every);
   const double n = static_cast<double>(k_.rows()), m = static_cast<double>(k_.cols());
-  const bool sparse = kept < few * n * m;
+  const bool sparse = kept < few_entries * n * m;
   if (sparse) keep_large_entries(floor, kept);
   const double product = 2 * (sparse ? in_list * kept : in_vector_product * n * m);
   const double factor = m * m * m / 6 + std::min(n * m * m, scattered * kept * kept / n) / 2;

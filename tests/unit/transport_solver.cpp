@@ -119,7 +119,7 @@ TEST(TransportSolver, ReachesTheSamePlanFromAWarmStartInFewSteps) {
       const Solution from_last = warm.solve(moved), cold = Solver(options).solve(moved);
       ASSERT_TRUE(from_last.converged() && cold.converged()) << from_last.message() << cold.message();
       EXPECT_LE((from_last.plan() - cold.plan()).lpNorm<1>(), 1e-8 * std::max(1.0, cold.plan().sum()));
-      const int most_steps = size == 0 ? 1 : size == 1e-4 ? 10 : 1000;
+      const int most_steps = size == 0 ? 1 : size == 1e-4 ? 20 : 1000;  // sweeps, which are cheap, for the most part
       EXPECT_LE(from_last.newton_steps() + from_last.sinkhorn_steps(), most_steps);
     }
     // Other sizes start cold.
