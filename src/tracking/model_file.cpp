@@ -145,6 +145,8 @@ std::string fingerprint(const std::vector<Detections>& videos, const TrainOption
       "hidden {}, round {}, batch {}, learning rate {}, epsilon {}, unmatched {}, patience {}, gain {}, seed {}, ",
       hidden, options.round, options.batch, options.learning_rate, options.epsilon, options.unmatched, options.patience,
       options.least_gain, options.seed);
+  text += fmt::format("trust {} {} {}, widening {}, ", tracker.trust.birth, tracker.trust.match, tracker.trust.least,
+                      tracker.widening);
   text += fmt::format("overlaps {} {} {} {}, birth {}, death {}, smoothing {}, confidence {}, association {}, ",
                       tracker.least_overlap, tracker.recovery_overlap, tracker.birth_overlap, tracker.suppress_overlap,
                       tracker.birth_wait, tracker.longest_absence, tracker.smoothing, tracker.least_confidence,
