@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -77,6 +78,10 @@ SavedModel load_model(const std::string& name) {
   if (name == "identity") return {.model = MotionModel(), .camera = false, .objective = 0, .trained_on = {}};
   if (name == "constant-velocity") {
     return {.model = MotionModel::constant_velocity(), .camera = false, .objective = 0, .trained_on = {}};
+  }
+  if (std::filesystem::path(name).extension().empty() && !std::filesystem::exists(name)) {
+    throw InvalidInput(
+        fmt::format("model {}: identity, constant-velocity or a file written by train-tracker was expected", name));
   }
   return model_from_json(read_file(name), name);
 }

@@ -134,7 +134,7 @@ MotionModel with_parameters(const MotionModel& model, const MotionModel& other, 
 /// What could be added to the current setting, in the order in which it is tried.
 std::vector<std::string> terms_of(const Candidate& candidate) {
   std::vector<std::string> terms;
-  if (candidate.camera) terms.emplace_back("camera");
+  if (candidate.camera == CameraUse::tried) terms.emplace_back("camera");
   const bool same_shape = candidate.model.hidden() == 0 && candidate.fallback.hidden() == 0;
   if (!same_shape) {
     terms.emplace_back("model");
@@ -157,9 +157,11 @@ Setting with_term(const Setting& now, const std::string& term, const MotionModel
 
 Supported supported_terms(const Detections& video, const Candidate& candidate, const TrainOptions& options) {
   const Detections trial = trial_video(video, candidate.first_frame, options.tracker);
-  Trial now = tried(trial, {candidate.fallback, false}, options);
-  Supported supported{candidate.fallback, false, {}};
-  for (const std::string& term : terms_of(candidate)) {
+  const std::vector<std::string> terms = terms_of(candidate);
+  Supported supported{candidate.fallback, candidate.camera == CameraUse::on, {}};
+  if (terms.empty()) return supported;
+  Trial now = tried(trial, {supported.model, supported.camera}, options);
+  for (const std::string& term : terms) {
     const Trial next = tried(trial, with_term(now.setting, term, candidate.model), options);
     TermTrial outcome{term, now.total(), next.total(), errors_apart(next.one, now.one),
                       errors_apart(next.five, now.five)};

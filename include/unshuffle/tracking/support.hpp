@@ -15,11 +15,13 @@
 namespace unshuffle {
 namespace tracking UNSHUFFLE_EXPORT {
 
+enum class CameraUse { off, tried, on };
+
 /// What is tried: the terms in which `model` differs from `fallback`, after the camera if it may be used.
 struct Candidate {
   MotionModel fallback = MotionModel::constant_velocity();
   MotionModel model = MotionModel::constant_velocity();
-  bool camera = true;
+  CameraUse camera = CameraUse::tried;
   int first_frame = 1;  ///< Earlier frames have trained the model.
 };
 
