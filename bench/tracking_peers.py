@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares `unshuffle track` with other trackers that use boxes only, all of them with their own defaults.
 
-Usage: bench/tracking_peers.py [--data FOLDER] [--work FOLDER] [--out FILE]
+Usage: bench/tracking_peers.py [--data FOLDER] [--work FOLDER] [--out FILE] [--only NAME...]
 
 FOLDER (../shared/data/mot) holds MOTChallenge sequences with ground truth; they are not part of the project. Every peer
 is installed from PyPI into a virtual environment of its own below --work (build/peers) the first time; one that cannot
@@ -23,7 +23,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = ROOT / "build/release/unshuffle"
-PEERS = {  # tracker: (package, minimum version that was tried)
+PEERS = {  # tracker: package and the least version that was tried
     "SORT": "trackers>=2.6", "ByteTrack": "trackers>=2.6", "OC-SORT": "trackers>=2.6", "C-BIoU": "trackers>=2.6",
     "BoT-SORT": "trackers>=2.6", "norfair": "norfair>=2.2", "motpy": "motpy>=0.0.10"}
 CLASSES = {"SORT": "SORTTracker", "ByteTrack": "ByteTrackTracker", "OC-SORT": "OCSORTTracker", "C-BIoU": "CBIoUTracker",
@@ -178,6 +178,7 @@ def main():
     parser.add_argument("--data", type=pathlib.Path, default=ROOT.parent / "shared/data/mot")
     parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build/peers")
     parser.add_argument("--out", type=pathlib.Path)
+    parser.add_argument("--only", nargs="+", help="names as in the table, unshuffle among them")
     parser.add_argument("--inside", help=argparse.SUPPRESS)
     parser.add_argument("--scaled", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -186,9 +187,13 @@ def main():
         return
     lines = ["| tracker, its own defaults | HOTA | IDF1 | MOTA | IDs | frames/s |", "|" + "---|" * 6]
     for name, chosen in OURS.items():
+        if options.only and name not in options.only:
+            continue
         lines.append(row(f"`{name}`", run_ours(chosen, options.data, options.work)))
         print(lines[-1], flush=True)
     for name, package in PEERS.items():
+        if options.only and name not in options.only:
+            continue
         for scaled in (False, True):
             measured = run_peer(name, scaled, options.data, options.work)
             if measured is None:

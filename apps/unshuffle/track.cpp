@@ -90,7 +90,7 @@ using Method = std::function<Tracked(const tracking::Detections&)>;
 Method method_of(const TrackCommand& command) {
   if (command.kind == "sort") {
     return [options = to_sort_options(command.tracker)](const auto& video) {
-      return timed([&] { return tracking::track_by_sort(video, options); });
+      return with_time([&] { return tracking::track_by_sort(video, options); });
     };
   }
   const std::string& model = command.motion.model;
@@ -98,8 +98,9 @@ Method method_of(const TrackCommand& command) {
     if (command.motion.adapt)
       throw InvalidInput("--adapt trains motion models only; train-tracker --model siamese trains others");
     const std::shared_ptr<pixels::SiameseNetwork> network = pixels::load_network(model, 0);
-    return
-        [network, &command](const auto& video) { return timed([&] { return run_siamese(video, *network, command); }); };
+    return [network, &command](const auto& video) {
+      return with_time([&] { return run_siamese(video, *network, command); });
+    };
   }
   return [saved = tracking::load_model(model), &command](const auto& video) {
     return track_by_motion(video, saved, to_tracker_options(command.tracker), command.motion);
@@ -132,7 +133,7 @@ void require_drawings(const TrackCommand& command, const std::vector<tracking::D
   }
 }
 
-void report(const std::string& name, const Tracked& tracked, const std::string& path) {
+void report_tracks(const std::string& name, const Tracked& tracked, const std::string& path) {
   std::size_t boxes = 0;
   long last_id = 0;
   for (const auto& frame : tracked.frames) {
@@ -164,7 +165,7 @@ int run(const TrackCommand& command) {
     const std::string drawing = command.draw.empty() ? "" : drawing_of(command, file_name_for(video.info.name));
     if (!drawing.empty()) pixels::draw_tracks(video.info, tracked.frames, drawing);
     if (quiet) continue;
-    report(video.info.name, tracked, result_of(video));
+    report_tracks(video.info.name, tracked, result_of(video));
     if (!drawing.empty()) say(fmt::format("Drew {}\n", drawing));
     if (command.motion.verbose) fmt::print("{}", tracks_of(tracked.frames));
   }

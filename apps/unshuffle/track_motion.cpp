@@ -74,8 +74,8 @@ void report_trials(const std::string& name, const std::vector<tracking::TermTria
 }
 
 /// The model as far as the video supports it.
-tracking::Supported chosen(const tracking::Detections& video, const tracking::SavedModel& saved,
-                           const tracking::TrainOptions& options, const MotionCommand& command) {
+tracking::Supported terms_for(const tracking::Detections& video, const tracking::SavedModel& saved,
+                              const tracking::TrainOptions& options, const MotionCommand& command) {
   const bool all = command.terms == "all";
   tracking::Candidate candidate{.model = saved.model, .camera = camera_use(saved, command)};
   if (is_built_in(command.model)) candidate.fallback = saved.model;
@@ -97,7 +97,7 @@ tracking::Supported chosen(const tracking::Detections& video, const tracking::Sa
 
 }  // namespace
 
-Tracked timed(const std::function<std::vector<std::vector<tracking::LabelledBox>>()>& track) {
+Tracked with_time(const std::function<std::vector<std::vector<tracking::LabelledBox>>()>& track) {
   const auto begin = Clock::now();
   Tracked tracked{track(), 0};
   tracked.seconds = seconds_since(begin);
@@ -109,9 +109,9 @@ Tracked track_by_motion(const tracking::Detections& video, const tracking::Saved
   tracking::TrainOptions training = command.training;
   training.tracker = options;
   training.tracker.camera = camera_use(saved, command) != CameraUse::off;
-  const tracking::Supported choice = chosen(video, saved, training, command);
+  const tracking::Supported choice = terms_for(video, saved, training, command);
   options.camera = choice.camera;
-  return timed([&] { return tracking::track(video, choice.model, options); });
+  return with_time([&] { return tracking::track(video, choice.model, options); });
 }
 
 }  // namespace unshuffle::app

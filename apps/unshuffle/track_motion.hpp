@@ -27,7 +27,7 @@ struct Tracked {
 };
 
 /// Calls it and measures the time.
-[[nodiscard]] Tracked timed(const std::function<std::vector<std::vector<tracking::LabelledBox>>()>& track);
+[[nodiscard]] Tracked with_time(const std::function<std::vector<std::vector<tracking::LabelledBox>>()>& track);
 
 [[nodiscard]] Tracked track_by_motion(const tracking::Detections& video, const tracking::SavedModel& saved,
                                       tracking::TrackerOptions options, const MotionCommand& command);

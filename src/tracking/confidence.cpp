@@ -12,7 +12,7 @@ constexpr double confirming_overlap = 0.4;
 // Every pool of scores starts with this many confirmed detections, so that scores are trusted until they fail.
 constexpr double trusted_start = 2;
 // The steps are fitted again when there are this many times as many detections, so that fitting costs little.
-constexpr double growth = 1.1;
+constexpr double refit_growth = 1.1;
 
 /// For each box the one of the other frame it overlaps most; -1: none enough.
 struct Nearest {
@@ -91,7 +91,7 @@ void Confidence::add(const std::vector<Detection>& frame) {
     seen_.emplace_back(frame[j].confidence, mutual(nearest.of_second, nearest.of_first, j));
   }
   last_ = frame;
-  if (double(seen_.size()) >= growth * double(fitted_)) fit();
+  if (double(seen_.size()) >= refit_growth * double(fitted_)) fit();
 }
 
 void Confidence::fit() {

@@ -3,7 +3,8 @@
 // A term that helps on the videos a model was trained on may hurt on another one. So each is tried on frames that did
 // not train it: the video is tracked with and without the term, and the robust objective of training, which needs no
 // labels, is compared frame by frame, one frame ahead and five ahead (detections are hidden in between, as when a track
-// is lost). A term is used if both are lower by more than chance explains; else the model falls back.
+// is lost). A term is used if both are lower by more than chance explains (the camera: the first, and the second
+// no higher); else the model falls back.
 #pragma once
 
 #include <string>
