@@ -13,6 +13,26 @@
 
 namespace unshuffle::app {
 
+namespace {
+
+void add_trust_options(CLI::App& command, tracking::TrackerOptions& options) {
+  command
+      .add_option("--birth-trust", options.trust.birth,
+                  "How far a detection must be trusted to start a track: how often neighbouring frames confirm its "
+                  "score, from 0 to 1.")
+      ->capture_default_str();
+  command
+      .add_option("--match-trust", options.trust.match,
+                  "The same to be matched first; detections trusted less only continue confirmed tracks.")
+      ->capture_default_str();
+  command.add_option("--least-trust", options.trust.least, "The same to be used at all.")->capture_default_str();
+  command.add_option("--min-confidence", options.least_confidence,
+                     "Detections whose score is less are ignored; scores are the detector's own, not always from 0 to "
+                     "1. Default: none.");
+}
+
+}  // namespace
+
 void add_tracker_options(CLI::App& command, TrackerCommand& tracker) {
   tracking::TrackerOptions& options = tracker.options;
   command
@@ -47,19 +67,7 @@ void add_tracker_options(CLI::App& command, TrackerCommand& tracker) {
       ->capture_default_str();
   command.add_option("--smoothing", options.smoothing, "Weight of the newest displacement in the smoothed one.")
       ->capture_default_str();
-  command
-      .add_option("--birth-trust", options.trust.birth,
-                  "How far a detection must be trusted to start a track: how often neighbouring frames confirm its "
-                  "score, from 0 to 1.")
-      ->capture_default_str();
-  command
-      .add_option("--match-trust", options.trust.match,
-                  "The same to be matched first; detections trusted less only continue confirmed tracks.")
-      ->capture_default_str();
-  command.add_option("--least-trust", options.trust.least, "The same to be used at all.")->capture_default_str();
-  command.add_option("--min-confidence", options.least_confidence,
-                     "Detections whose score is less are ignored; scores are the detector's own, not always from 0 to "
-                     "1. Default: none.");
+  add_trust_options(command, options);
   command
       .add_option("--associate", tracker.association,
                   "assignment: pairs of least total cost; plan: pairs likeliest in the robust transport plan.")
