@@ -1,4 +1,5 @@
-// The contribution of each part of the tracker: bench_tracking_ablation terms|training|gates DATA OUT.csv [SEQUENCE...]
+// The contribution of each part of the tracker:
+//   bench_tracking_ablation defaults|terms|training|gates DATA OUT.csv [SEQUENCE...]
 //
 // DATA holds MOTChallenge folders with ground truth. One line per variant, sequence and seed; every model is trained on
 // the detections of the very video it is scored on, the ground truth is used for scoring and for the bound only.
@@ -13,6 +14,7 @@
 #include "core/random.hpp"
 #include "unshuffle/core/output_file.hpp"
 #include "unshuffle/tracking/metrics.hpp"
+#include "unshuffle/tracking/support.hpp"
 #include "unshuffle/tracking/train.hpp"
 
 namespace {
@@ -27,6 +29,26 @@ struct Video {
 
 struct Lines {
   std::string csv = "variant,sequence,seed,hota,idf1,ids,mota,fp,fn\n";
+  std::vector<std::string> variants;                  ///< In the order they came in.
+  std::map<std::string, std::vector<Counts>> counts;  ///< Of every variant, video by video.
+
+  void add(const std::string& variant, const std::string& sequence, int seed, const Counts& found) {
+    const Scores scores = scores_of(found);
+    const std::string line =
+        fmt::format("{},{},{},{:.4f},{:.4f},{},{:.4f},{},{}\n", variant, sequence, seed, scores.hota, scores.idf1,
+                    found.switches, scores.mota, found.false_positives, found.misses);
+    fmt::print("{}", line);
+    std::fflush(stdout);
+    csv += line;
+  }
+
+  void add(const std::string& variant, const Video& video, const Labels& results) {
+    const std::string& name = video.detections.info.name;
+    const Counts found = evaluate(video.truth, results, benchmark_of(name, video.truth));
+    if (counts[variant].empty()) variants.push_back(variant);
+    counts[variant].push_back(found);
+    add(variant, name, 0, found);
+  }
 
   void add(const std::string& variant, const Video& video, int seed, const MotionModel& model, bool camera,
            TrackerOptions options = {}) {
@@ -34,14 +56,7 @@ struct Lines {
     Labels results;
     results.frames = track(video.detections, model, options);
     const std::string& name = video.detections.info.name;
-    const Counts counts = evaluate(video.truth, results, benchmark_of(name, video.truth));
-    const Scores scores = scores_of(counts);
-    const std::string line =
-        fmt::format("{},{},{},{:.4f},{:.4f},{},{:.4f},{},{}\n", variant, name, seed, scores.hota, scores.idf1,
-                    counts.switches, scores.mota, counts.false_positives, counts.misses);
-    fmt::print("{}", line);
-    std::fflush(stdout);
-    csv += line;
+    add(variant, name, seed, evaluate(video.truth, results, benchmark_of(name, video.truth)));
   }
 };
 
@@ -80,6 +95,87 @@ Detections corrupted(const Detections& clean, std::uint64_t seed) {
     }
   }
   return noisy;
+}
+
+/// The defaults with one thing changed.
+std::vector<std::pair<std::string, TrackerOptions>> one_change_each() {
+  TrackerOptions usual;
+  usual.camera = false;
+  std::vector<std::pair<std::string, TrackerOptions>> all{{"defaults", usual}};
+  const auto changed = [&](const std::string& what, const auto& change) {
+    all.emplace_back(what, usual);
+    change(all.back().second);
+  };
+  changed("every score trusted", [](auto& options) { options.trust = {.birth = 0, .match = 0, .least = 0}; });
+  changed("births from all that are matched first", [](auto& options) { options.trust.birth = 0; });
+  changed("births from trust 0.9", [](auto& options) { options.trust.birth = 0.9; });
+  changed("no second association", [](auto& options) { options.trust.least = options.trust.match; });
+  changed("second association from trust 0.3", [](auto& options) { options.trust.least = 0.3; });
+  for (const double gate : {0.5, 0.3, 0.2}) {
+    changed(fmt::format("gate {}", gate), [&](auto& options) { options.least_overlap = gate; });
+  }
+  for (const double gate : {0.5, 0.3}) {
+    changed(fmt::format("recovery {}", gate), [&](auto& options) { options.recovery_overlap = gate; });
+  }
+  for (const double step : {0.0, 0.01}) {
+    changed(fmt::format("widening {}", step), [&](auto& options) { options.widening = step; });
+  }
+  for (const int frames : {30, 60}) {
+    changed(fmt::format("death {}", frames), [&](auto& options) { options.longest_absence = frames; });
+  }
+  for (const int frames : {0, 15, 30}) {
+    changed(fmt::format("longest gap {}", frames), [&](auto& options) { options.longest_gap = frames; });
+  }
+  for (const double weight : {0.05, 0.2}) {
+    changed(fmt::format("smoothing {}", weight), [&](auto& options) { options.smoothing = weight; });
+  }
+  changed("birth wait 2", [](auto& options) { options.birth_wait = 2; });
+  changed("camera on", [](auto& options) { options.camera = true; });
+  return all;
+}
+
+/// Constant velocity under the defaults and beside them; only detections are used.
+void compare_defaults(Lines& lines, const Video& video) {
+  const MotionModel model = MotionModel::constant_velocity();
+  for (const auto& [name, options] : one_change_each()) {
+    lines.add(name, video, Labels{track(video.detections, model, options), 0});
+  }
+  TrackerOptions options;
+  options.camera = supported_terms(video.detections, {}, {}).camera;
+  lines.add("camera where supported", video, Labels{track(video.detections, model, options), 0});
+  options.camera = false;
+  Tracker online(model, {video.detections.info.width, video.detections.info.height}, options);
+  for (const auto& frame : video.detections.frames) online.step(frame);
+  lines.add("scores trusted from the frames so far", video, Labels{online.results(), 0});
+}
+
+/// The mean of HOTA, IDF1 and MOTA over all videos but one.
+double score_without(const std::vector<Counts>& counts, std::size_t left_out) {
+  double sum = 0;
+  for (std::size_t at = 0; at < counts.size(); ++at) {
+    if (at == left_out) continue;
+    const Scores scores = scores_of(counts[at]);
+    sum += scores.hota + scores.idf1 + scores.mota;
+  }
+  return sum;
+}
+
+/// All videos together, and for each the variant that is best on the others.
+void add_summaries(Lines& lines, const std::vector<std::string>& names) {
+  for (const std::string& variant : lines.variants) {
+    Counts all;
+    for (const Counts& one : lines.counts[variant]) all += one;
+    lines.add(variant, "COMBINED", 0, all);
+  }
+  Counts all;
+  for (std::size_t at = 0; at < names.size() && !lines.variants.empty(); ++at) {
+    const auto best = std::max_element(lines.variants.begin(), lines.variants.end(), [&](const auto& a, const auto& b) {
+      return score_without(lines.counts[a], at) < score_without(lines.counts[b], at);
+    });
+    lines.add("chosen on the others: " + *best, names[at], 0, lines.counts[*best][at]);
+    all += lines.counts[*best][at];
+  }
+  if (!lines.variants.empty()) lines.add("chosen on the others", "COMBINED", 0, all);
 }
 
 /// Each term on its own and taken away.
@@ -154,10 +250,12 @@ void compare_gates(Lines& lines, const Video& video) {
 
 int main(int argc, char** argv) {
   const std::string kind = argc > 1 ? argv[1] : "";
-  const std::map<std::string, void (*)(Lines&, const Video&)> kinds{
-      {"terms", compare_terms}, {"training", compare_training}, {"gates", compare_gates}};
+  const std::map<std::string, void (*)(Lines&, const Video&)> kinds{{"defaults", compare_defaults},
+                                                                    {"terms", compare_terms},
+                                                                    {"training", compare_training},
+                                                                    {"gates", compare_gates}};
   if (argc < 4 || !kinds.contains(kind)) {
-    fmt::print(stderr, "usage: {} terms|training|gates DATA OUT.csv [SEQUENCE...]\n", argv[0]);
+    fmt::print(stderr, "usage: {} defaults|terms|training|gates DATA OUT.csv [SEQUENCE...]\n", argv[0]);
     return 2;
   }
   const std::filesystem::path data(argv[2]);
@@ -173,5 +271,7 @@ int main(int argc, char** argv) {
     kinds.at(kind)(lines, video);
     write_whole_file(argv[3], lines.csv);
   }
+  add_summaries(lines, names);
+  write_whole_file(argv[3], lines.csv);
   return 0;
 }

@@ -114,7 +114,9 @@ Command add_evaluate(CLI::App& root) {
          "--gt", command->truth,
          "A folder of sequences (SEQUENCE/gt/gt.txt, seqinfo.ini beside gt), one sequence folder, or a gt.txt.")
       ->required();
-  app->add_option("--results", command->results, "The folder with SEQUENCE.txt, or one result file.")->required();
+  app->add_option("--results", command->results,
+                  "The folder with SEQUENCE.txt or data/SEQUENCE.txt, or one result file.")
+      ->required();
   app->add_option("--benchmark", command->benchmark,
                   "Benchmark whose rules decide which boxes count; auto: by the name of the sequence.")
       ->check(CLI::IsMember({"auto", "mot15", "mot16", "mot17", "mot20"}))

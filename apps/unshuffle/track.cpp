@@ -1,7 +1,6 @@
 // unshuffle track: detections of videos in, boxes with identities out.
 #include <fmt/format.h>
 
-#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -12,13 +11,11 @@
 #include "core/threads.hpp"
 #include "course.hpp"
 #include "options.hpp"
-#include "progress.hpp"
 #include "say.hpp"
-#include "tracker_options.hpp"
+#include "track_motion.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/output_file.hpp"
 #include "unshuffle/pixels/siamese.hpp"
-#include "unshuffle/tracking/model_file.hpp"
 #include "unshuffle/tracking/sort.hpp"
 
 namespace unshuffle::app {
@@ -28,15 +25,10 @@ using Frames = std::vector<std::vector<tracking::LabelledBox>>;
 
 struct TrackCommand {
   TrackerCommand tracker;
-  tracking::TrainOptions training;
+  MotionCommand motion;
   std::string kind = "motion";
-  std::string model = "constant-velocity";
-  std::string camera = "auto";
   std::string out;
   std::string draw;
-  bool adapt = false;
-  bool quiet = false;
-  bool verbose = false;
   int threads = 0;
   CLI::Option* model_given = nullptr;
 };
@@ -50,27 +42,9 @@ tracking::SortOptions to_sort_options(const TrackerCommand& tracker) {
   return options;
 }
 
-Frames run_motion(const tracking::Detections& video, const tracking::SavedModel& saved, const TrackCommand& command) {
-  tracking::TrackerOptions options = to_tracker_options(command.tracker);
-  options.camera = command.camera == "on" || (command.camera == "auto" && (saved.camera || command.adapt));
-  tracking::MotionModel model = saved.model;
-  if (command.adapt) {
-    tracking::TrainOptions training = command.training;
-    training.tracker = options;
-    tracking::TrainState state(model);
-    const auto progress = progress_bar(command.quiet);
-    tracking::train(state, {video}, training, [&](const tracking::TrainState& now) {
-      if (progress) (void)progress(now.settled ? training.epochs : now.epochs(), training.epochs);
-      return true;
-    });
-    model = state.best;
-  }
-  return tracking::track(video, model, options);
-}
-
 Frames run_siamese(const tracking::Detections& video, pixels::SiameseNetwork& network, const TrackCommand& command) {
   tracking::TrackerOptions options = to_tracker_options(command.tracker);
-  options.camera = command.camera == "on";  // Pictures show the camera's motion by themselves.
+  options.camera = command.motion.camera == "on";  // Pictures show the camera's motion by themselves.
   pixels::Film film(pixels::picture_files(), video.info);
   return tracking::track(video, tracking::MotionModel::constant_velocity(), options,
                          std::make_shared<pixels::SiameseEyes>(network, film));
@@ -111,73 +85,89 @@ std::string tracks_of(const Frames& frames) {
   return out;
 }
 
-using Method = std::function<Frames(const tracking::Detections&)>;
+using Method = std::function<Tracked(const tracking::Detections&)>;
 
 Method method_of(const TrackCommand& command) {
   if (command.kind == "sort") {
     return [options = to_sort_options(command.tracker)](const auto& video) {
-      return tracking::track_by_sort(video, options);
+      return with_time([&] { return tracking::track_by_sort(video, options); });
     };
   }
-  if (pixels::is_state_dictionary(command.model)) {
-    if (command.adapt)
+  const std::string& model = command.motion.model;
+  if (pixels::is_state_dictionary(model)) {
+    if (command.motion.adapt)
       throw InvalidInput("--adapt trains motion models only; train-tracker --model siamese trains others");
-    const std::shared_ptr<pixels::SiameseNetwork> network = pixels::load_network(command.model, 0);
-    return [network, &command](const auto& video) { return run_siamese(video, *network, command); };
+    const std::shared_ptr<pixels::SiameseNetwork> network = pixels::load_network(model, 0);
+    return [network, &command](const auto& video) {
+      return with_time([&] { return run_siamese(video, *network, command); });
+    };
   }
-  return [saved = tracking::load_model(command.model), &command](const auto& video) {
-    return run_motion(video, saved, command);
+  return [saved = tracking::load_model(model), &command](const auto& video) {
+    return track_by_motion(video, saved, to_tracker_options(command.tracker), command.motion);
   };
 }
 
-int run(const TrackCommand& command) {
+void require_options(const TrackCommand& command) {
   require_threads(command.threads);
-  const bool sort = command.kind == "sort";
-  if (sort && (command.model_given->count() > 0 || command.adapt)) {
+  if (std::filesystem::path(command.out).extension() == ".txt" && !std::filesystem::is_directory(command.out)) {
+    throw InvalidInput(fmt::format("--out {}: a folder was expected; it gets one SEQUENCE.txt per video", command.out));
+  }
+  if (command.kind != "sort") {
+    tracking::validate(to_tracker_options(command.tracker));
+    tracking::validate(command.motion.training);
+    return;
+  }
+  if (command.model_given->count() > 0 || command.motion.adapt) {
     throw InvalidInput("--tracker sort has a motion model of its own; --model and --adapt cannot be used with it");
   }
-  if (sort) {
-    tracking::validate(to_sort_options(command.tracker));
-  } else {
-    tracking::validate(to_tracker_options(command.tracker));
-    tracking::validate(command.training);
+  tracking::validate(to_sort_options(command.tracker));
+}
+
+/// Fails now when drawing would fail after tracking.
+void require_drawings(const TrackCommand& command, const std::vector<tracking::Detections>& videos) {
+  if (command.draw.empty()) return;
+  (void)pixels::picture_files();
+  for (const tracking::Detections& video : videos) {
+    tracking::require_pictures(video.info);
+    refuse_drawing_over_pictures(command, video.info);
   }
+}
+
+void report_tracks(const std::string& name, const Tracked& tracked, const std::string& path) {
+  std::size_t boxes = 0;
+  long last_id = 0;
+  for (const auto& frame : tracked.frames) {
+    boxes += frame.size();
+    for (const auto& box : frame) last_id = std::max(last_id, box.id);
+  }
+  say(fmt::format("{}: {} frames, {} boxes, ids up to {}, {:.0f} frames/s\nWrote {}\n", name, tracked.frames.size(),
+                  boxes, last_id, double(tracked.frames.size()) / std::max(tracked.seconds, 1e-9), path));
+}
+
+int run(const TrackCommand& command) {
+  require_options(command);
+  const bool quiet = command.motion.quiet;
   use_threads(command.threads);
   const Method method = method_of(command);
-  const auto videos = load_videos(command.tracker.sequences, command.quiet);
-  if (!command.draw.empty()) {
-    (void)pixels::picture_files();  // Fails now when it would fail after tracking.
-    for (const tracking::Detections& video : videos) {
-      tracking::require_pictures(video.info);
-      refuse_drawing_over_pictures(command, video.info);
-    }
-  }
+  const auto videos = load_videos(command.tracker.sequences, quiet);
+  require_drawings(command, videos);
   make_folder(command.out);
   const auto result_of = [&](const tracking::Detections& video) {
     return (std::filesystem::path(command.out) / (file_name_for(video.info.name) + ".txt")).string();
   };
   std::vector<std::string> inputs = command.tracker.sequences;
-  inputs.push_back(command.model);
+  inputs.push_back(command.motion.model);
   for (const tracking::Detections& video : videos) require_outputs({{"--out", result_of(video)}}, inputs);
   for (const tracking::Detections& video : videos) {
-    const std::string path = result_of(video);
-    const auto begin = std::chrono::steady_clock::now();
-    const Frames frames = method(video);
-    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-    write_whole_file(path, tracking::to_mot(frames));
+    if (!quiet) note_confidence(video, command.tracker.options.least_confidence);
+    const Tracked tracked = method(video);
+    write_whole_file(result_of(video), tracking::to_mot(tracked.frames));
     const std::string drawing = command.draw.empty() ? "" : drawing_of(command, file_name_for(video.info.name));
-    if (!drawing.empty()) pixels::draw_tracks(video.info, frames, drawing);
-    if (command.quiet) continue;
-    std::size_t boxes = 0;
-    long last_id = 0;
-    for (const auto& frame : frames) {
-      boxes += frame.size();
-      for (const auto& box : frame) last_id = std::max(last_id, box.id);
-    }
-    say(fmt::format("{}: {} frames, {} boxes, ids up to {}, {:.0f} frames/s\nWrote {}\n", video.info.name,
-                    frames.size(), boxes, last_id, double(frames.size()) / std::max(taken.count(), 1e-9), path));
+    if (!drawing.empty()) pixels::draw_tracks(video.info, tracked.frames, drawing);
+    if (quiet) continue;
+    report_tracks(video.info.name, tracked, result_of(video));
     if (!drawing.empty()) say(fmt::format("Drew {}\n", drawing));
-    if (command.verbose) fmt::print("{}", tracks_of(frames));
+    if (command.motion.verbose) fmt::print("{}", tracks_of(tracked.frames));
   }
   return 0;
 }
@@ -192,14 +182,19 @@ Command add_track(CLI::App& root) {
       ->check(CLI::IsMember({"motion", "sort"}))
       ->capture_default_str();
   command->model_given =
-      app->add_option("--model", command->model,
+      app->add_option("--model", command->motion.model,
                       "identity, constant-velocity, or a file written by train-tracker; a Siamese model uses the "
                       "sequence's frames.")
           ->capture_default_str();
-  app->add_flag("--adapt", command->adapt, "First train the model on each very video; needs no labels.");
-  app->add_option("--camera", command->camera,
-                  "Estimate the camera's motion in every frame; auto: as the model was trained, on with --adapt.")
+  app->add_flag("--adapt", command->motion.adapt,
+                "First train the model, starting from --model, on two thirds of each very video; needs no labels.");
+  app->add_option("--camera", command->motion.camera,
+                  "Estimate the camera's motion in every frame; auto: if the video's frames support it.")
       ->check(CLI::IsMember({"auto", "on", "off"}))
+      ->capture_default_str();
+  app->add_option("--terms", command->motion.terms,
+                  "Use what the video's own frames support of the model and the camera, or all of it as trained.")
+      ->check(CLI::IsMember({"supported", "all"}))
       ->capture_default_str();
   app->add_option("--longest-gap", command->tracker.options.longest_gap,
                   "Gaps of recovered tracks up to this many frames are interpolated linearly; 0: none.")
@@ -210,10 +205,10 @@ Command add_track(CLI::App& root) {
       "--draw", command->draw,
       "Draw boxes with ids: a video if it ends in .mp4 or .avi, else a folder of pictures; on the sequence's "
       "frames or, without them, on blank ones. Needs the component opencv.");
-  add_training_options(*app, command->training);
+  add_training_options(*app, command->motion.training);
   app->add_option("--threads", command->threads, "0: all. The answer does not depend on it.")->capture_default_str();
-  app->add_flag("--quiet", command->quiet, "Print errors only.");
-  add_verbose_option(*app, command->verbose, "Also print where every track begins and ends.");
+  app->add_flag("--quiet", command->motion.quiet, "Print errors only.");
+  add_verbose_option(*app, command->motion.verbose, "Also print where every track begins and ends.");
   app->footer(
       "The options from --epochs to --seed apply only with --adapt.\n\n"
       "Example:\n"

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 
 #include "core/text.hpp"
@@ -9,6 +12,26 @@
 #include "unshuffle/core/error.hpp"
 
 namespace unshuffle::app {
+
+namespace {
+
+void add_trust_options(CLI::App& command, tracking::TrackerOptions& options) {
+  command
+      .add_option("--birth-trust", options.trust.birth,
+                  "How far a detection must be trusted to start a track: how often neighbouring frames confirm its "
+                  "score, from 0 to 1.")
+      ->capture_default_str();
+  command
+      .add_option("--match-trust", options.trust.match,
+                  "The same to be matched first; detections trusted less only continue confirmed tracks.")
+      ->capture_default_str();
+  command.add_option("--least-trust", options.trust.least, "The same to be used at all.")->capture_default_str();
+  command.add_option("--min-confidence", options.least_confidence,
+                     "Detections whose score is less are ignored; scores are the detector's own, not always from 0 to "
+                     "1. Default: none.");
+}
+
+}  // namespace
 
 void add_tracker_options(CLI::App& command, TrackerCommand& tracker) {
   tracking::TrackerOptions& options = tracker.options;
@@ -22,6 +45,8 @@ void add_tracker_options(CLI::App& command, TrackerCommand& tracker) {
                       "IoU of prediction and detection below which they are never matched (sort: 0.3).")
           ->capture_default_str();
   command.add_option("--recovery-overlap", options.recovery_overlap, "The same for tracks that were lost.")
+      ->capture_default_str();
+  command.add_option("--widening", options.widening, "By how much that falls with every frame since.")
       ->capture_default_str();
   tracker.birth_wait_given = command
                                  .add_option("--birth-wait", options.birth_wait,
@@ -42,7 +67,7 @@ void add_tracker_options(CLI::App& command, TrackerCommand& tracker) {
       ->capture_default_str();
   command.add_option("--smoothing", options.smoothing, "Weight of the newest displacement in the smoothed one.")
       ->capture_default_str();
-  command.add_option("--min-confidence", options.least_confidence, "Detections with less are ignored; default: none.");
+  add_trust_options(command, options);
   command
       .add_option("--associate", tracker.association,
                   "assignment: pairs of least total cost; plan: pairs likeliest in the robust transport plan.")
@@ -97,6 +122,33 @@ std::vector<tracking::Detections> load_videos(const std::vector<std::string>& fo
     for (const std::string& one : video.notes) note(one);
   }
   return videos;
+}
+
+std::string training_outcome(const tracking::TrainState& state) {
+  const double first = state.objectives.front();
+  const double last = state.objectives.back();
+  std::string text = fmt::format("{} epochs, objective per pair {:.4f} -> {:.4f}", state.epochs(), first, last);
+  if (last > first) return text + ", which is higher: training has not improved the predictions";
+  return state.settled ? text : text + ", still falling";
+}
+
+void note_confidence(const tracking::Detections& video, double least) {
+  if (!std::isfinite(least)) return;
+  std::size_t all = 0;
+  std::size_t ignored = 0;
+  double lowest = std::numeric_limits<double>::infinity();
+  double highest = -lowest;
+  for (const auto& frame : video.frames) {
+    for (const tracking::Detection& detection : frame) {
+      ++all;
+      if (detection.confidence < least) ++ignored;
+      lowest = std::min(lowest, detection.confidence);
+      highest = std::max(highest, detection.confidence);
+    }
+  }
+  if (all == 0) return;
+  note(fmt::format("{}: --min-confidence {} ignores {} of {} detections; scores are from {:.4g} to {:.4g}",
+                   video.info.name, least, ignored, all, lowest, highest));
 }
 
 }  // namespace unshuffle::app

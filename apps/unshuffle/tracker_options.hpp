@@ -26,4 +26,10 @@ void add_training_options(CLI::App& command, tracking::TrainOptions& options);
 /// Reads the folders; reports on stderr what was excluded, unless quiet.
 [[nodiscard]] std::vector<tracking::Detections> load_videos(const std::vector<std::string>& folders, bool quiet);
 
+/// How many epochs, and the objective before and after.
+[[nodiscard]] std::string training_outcome(const tracking::TrainState& state);
+
+/// Reports on stderr how many detections have a lower score, as detectors do not agree on a scale.
+void note_confidence(const tracking::Detections& video, double least);
+
 }  // namespace unshuffle::app

@@ -21,7 +21,7 @@ namespace {
 
 tracking::TrainState first_state(const TrainTrackerCommand& command) {
   if (!command.start.empty()) return tracking::TrainState(tracking::load_model(command.start).model);
-  tracking::MotionModel model(command.hidden);
+  tracking::MotionModel model = tracking::MotionModel::constant_velocity(command.hidden);
   model.draw_hidden_weights(command.training.seed);
   return tracking::TrainState(model);
 }
@@ -37,7 +37,11 @@ int train_motion_model(const TrainTrackerCommand& command) {
   if (command.resume && std::filesystem::exists(command.checkpoint)) {
     state = tracking::state_from_json(read_file(command.checkpoint), command.checkpoint, mark);
   }
+  if (!command.quiet) {
+    for (const tracking::Detections& video : videos) note_confidence(video, options.tracker.least_confidence);
+  }
   const auto progress = progress_bar(command.quiet);
+  if (progress) (void)progress(state.epochs(), options.epochs);
   tracking::train(state, videos, options, [&](const tracking::TrainState& now) {
     if (progress) (void)progress(now.settled ? options.epochs : now.epochs(), options.epochs);
     if (!command.checkpoint.empty()) write_whole_file(command.checkpoint, tracking::checkpoint_json(now, mark));
@@ -50,8 +54,7 @@ int train_motion_model(const TrainTrackerCommand& command) {
   if (!command.trace.empty()) write_whole_file(command.trace, trace_csv(state.objectives));
   if (command.verbose) print_epochs(state.objectives);
   if (!command.quiet) {
-    fmt::print("{} epochs, objective per pair {:.4f} -> {:.4f}{}\nWrote {}\n", state.epochs(), state.objectives.front(),
-               state.objectives.back(), state.settled ? "" : ", still falling", command.out);
+    fmt::print("{}\nWrote {}\n", training_outcome(state), command.out);
   }
   return 0;
 }
@@ -114,7 +117,7 @@ Command add_train_tracker(CLI::App& root) {
       ->capture_default_str();
   app->add_flag("--no-camera", command->no_camera, "Do not compensate the camera's motion.");
   app->add_option("--start", command->start,
-                  "Initial model: identity (default), constant-velocity or a file. siamese: a state dictionary, "
+                  "Initial model: constant-velocity (default), identity or a file. siamese: a state dictionary, "
                   "as torch.save(model.state_dict(), FILE) writes it.");
   app->add_option("--width", command->width, "siamese: channels as a share of the published network's.")
       ->capture_default_str();

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 
@@ -26,6 +27,15 @@ Pair pair_of(const fs::path& folder, const std::string& results) {
   Pair pair{info.name, (folder / "gt" / "gt.txt").string(), results, info.length};
   if (fs::is_directory(results)) pair.results = (fs::path(results) / (file_name_for(pair.name) + ".txt")).string();
   return pair;
+}
+
+/// TrackEval keeps the results of a tracker in a folder "data" of the tracker's own.
+std::string folder_of_results(const std::string& results) {
+  const fs::path inner = fs::path(results) / "data";
+  if (!fs::is_directory(inner)) return results;
+  const auto is_result = [](const fs::directory_entry& entry) { return entry.path().extension() == ".txt"; };
+  const bool here = std::any_of(fs::directory_iterator(results), fs::directory_iterator{}, is_result);
+  return here ? results : inner.string();
 }
 
 /// A file, one sequence folder, or a folder of sequence folders.
@@ -79,8 +89,9 @@ Counts compare(const Pair& pair, std::optional<Benchmark> benchmark) {
 FileEvaluation evaluate_files(const std::string& truth, const std::string& results,
                               std::optional<Benchmark> benchmark) {
   FileEvaluation evaluation;
-  std::vector<Pair> pairs = find_pairs(truth, results);
-  keep_those_with_results(pairs, results, evaluation.notes);
+  const std::string folder = folder_of_results(results);
+  std::vector<Pair> pairs = find_pairs(truth, folder);
+  keep_those_with_results(pairs, folder, evaluation.notes);
   Counts all;
   for (const Pair& pair : pairs) {
     evaluation.sequences.push_back({pair.name, compare(pair, benchmark)});

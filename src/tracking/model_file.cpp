@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -78,6 +79,10 @@ SavedModel load_model(const std::string& name) {
   if (name == "constant-velocity") {
     return {.model = MotionModel::constant_velocity(), .camera = false, .objective = 0, .trained_on = {}};
   }
+  if (std::filesystem::path(name).extension().empty() && !std::filesystem::exists(name)) {
+    throw InvalidInput(
+        fmt::format("model {}: identity, constant-velocity or a file written by train-tracker was expected", name));
+  }
   return model_from_json(read_file(name), name);
 }
 
@@ -145,6 +150,8 @@ std::string fingerprint(const std::vector<Detections>& videos, const TrainOption
       "hidden {}, round {}, batch {}, learning rate {}, epsilon {}, unmatched {}, patience {}, gain {}, seed {}, ",
       hidden, options.round, options.batch, options.learning_rate, options.epsilon, options.unmatched, options.patience,
       options.least_gain, options.seed);
+  text += fmt::format("trust {} {} {}, widening {}, ", tracker.trust.birth, tracker.trust.match, tracker.trust.least,
+                      tracker.widening);
   text += fmt::format("overlaps {} {} {} {}, birth {}, death {}, smoothing {}, confidence {}, association {}, ",
                       tracker.least_overlap, tracker.recovery_overlap, tracker.birth_overlap, tracker.suppress_overlap,
                       tracker.birth_wait, tracker.longest_absence, tracker.smoothing, tracker.least_confidence,

@@ -38,8 +38,8 @@ MotionModel::MotionModel(int hidden) : hidden_(hidden) {
   values_ = Vector::Zero(linear_size + Index(hidden) * (motion_inputs + 3));
 }
 
-MotionModel MotionModel::constant_velocity() {
-  MotionModel model;
+MotionModel MotionModel::constant_velocity(int hidden) {
+  MotionModel model(hidden);
   for (Index k = 0; k < 3; ++k) model.values_(3 * (6 + k) + k) = 1;
   return model;
 }

@@ -242,8 +242,30 @@ Detections parse_detections(std::string_view content, const std::string& source,
   return result;
 }
 
+namespace {
+
+/// Says what to name instead, where a file or the folder above was named.
+void require_sequence(const std::filesystem::path& folder, const std::string& path) {
+  if (std::filesystem::is_regular_file(folder)) {
+    throw BadData(fmt::format("{}: is a file; the sequence's folder was expected, the one with det/det.txt in it",
+                              folder.string()));
+  }
+  if (std::filesystem::exists(path) || !std::filesystem::is_directory(folder)) return;
+  std::vector<std::string> inside;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (std::filesystem::exists(detections_path(entry.path()))) inside.push_back(entry.path().filename().string());
+  }
+  if (inside.empty()) return;
+  std::sort(inside.begin(), inside.end());
+  throw BadData(fmt::format("{}: holds {} sequences, such as {}, and no det/det.txt of its own; name them: {}",
+                            folder.string(), inside.size(), inside.front(), (folder / "*").string()));
+}
+
+}  // namespace
+
 Detections read_detections(const std::string& folder) {
   const std::string path = detections_path(folder);
+  require_sequence(folder, path);
   return parse_detections(read_file(path), path, info_of_folder(folder));
 }
 

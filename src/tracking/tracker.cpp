@@ -39,6 +39,10 @@ void validate(const TrackerOptions& options) {
   const auto share = [](double value) { return value >= 0 && value <= 1; };
   require(share(options.least_overlap), "least_overlap", options.least_overlap, "from 0 to 1");
   require(share(options.recovery_overlap), "recovery_overlap", options.recovery_overlap, "from 0 to 1");
+  require(share(options.trust.birth), "trust birth", options.trust.birth, "from 0 to 1");
+  require(share(options.trust.match), "trust match", options.trust.match, "from 0 to 1");
+  require(share(options.trust.least), "trust least", options.trust.least, "from 0 to 1");
+  require(options.widening >= 0, "widening", options.widening, "at least 0");
   require(share(options.birth_overlap), "birth_overlap", options.birth_overlap, "from 0 to 1");
   require(share(options.suppress_overlap), "suppress_overlap", options.suppress_overlap, "from 0 to 1");
   require(options.smoothing > 0 && options.smoothing <= 1, "smoothing", options.smoothing, "above 0 and at most 1");
@@ -57,9 +61,7 @@ Tracker::Tracker(MotionModel model, Image image, TrackerOptions options, std::sh
 
 std::vector<LabelledBox> Tracker::step(const std::vector<Detection>& detections) {
   ++frame_;
-  std::vector<Detection> used;
-  std::copy_if(detections.begin(), detections.end(), std::back_inserter(used),
-               [&](const Detection& detection) { return detection.confidence >= options_.least_confidence; });
+  const std::vector<Detection> used = trusted(detections);
   predict();
   look();
   follow_camera(used);
@@ -72,6 +74,23 @@ std::vector<LabelledBox> Tracker::step(const std::vector<Detection>& detections)
     if (track.certain() && track.absence == 0) shown.push_back({.id = track.id, .box = track.state.box});
   }
   return shown;
+}
+
+void Tracker::set_confidence(Confidence confidence) {
+  confidence_ = std::move(confidence);
+  confidence_given_ = true;
+}
+
+/// Those to use, with trust in place of the detector's score.
+std::vector<Detection> Tracker::trusted(const std::vector<Detection>& detections) {
+  if (!confidence_given_) confidence_.add(detections);
+  std::vector<Detection> used;
+  for (const Detection& detection : detections) {
+    if (detection.confidence < options_.least_confidence) continue;
+    const double trust = confidence_(detection.confidence);
+    if (trust >= options_.trust.least) used.push_back({detection.box, trust});
+  }
+  return used;
 }
 
 void Tracker::predict() {
@@ -107,43 +126,59 @@ void Tracker::follow_camera(const std::vector<Detection>& detections) {
   for (const Track& track : tracks_) {
     if (track.absence <= trusted_absence) predicted.push_back(track.state.box);
   }
-  for (const Detection& detection : detections) detected.push_back(detection.box);
+  for (const Detection& detection : detections) {
+    if (detection.confidence >= options_.trust.match) detected.push_back(detection.box);
+  }
   camera_.field *= options_.camera_options.persistence;
-  camera_ = estimate_camera(predicted, detected, image_, camera_, options_.camera_options);
-  auto prediction = predictions_.begin();
+  const CameraMotion expected = camera_;
+  camera_ = estimate_camera(predicted, detected, image_, expected, options_.camera_options);
+  std::vector<CameraMotion> of_half{camera_, camera_};
+  if (options_.camera_options.cross_fitted) {
+    for (const std::size_t half : {0U, 1U}) {
+      std::vector<Box> others;
+      for (std::size_t at = 1 - half; at < predicted.size(); at += 2) others.push_back(predicted[at]);
+      of_half[half] = estimate_camera(others, detected, image_, expected, options_.camera_options);
+    }
+  }
+  for (std::size_t at = 0; at < predicted.size(); ++at) {
+    const Box shifted = of_half[at % 2].apply(predicted[at], image_);
+    predictions_[at].camera = {shifted.left - predicted[at].left, shifted.top - predicted[at].top};
+  }
   for (Track& track : tracks_) {
-    const Box before = track.state.box;
-    track.state.box = camera_.apply(before, image_);
+    track.state.box = camera_.apply(track.state.box, image_);
     track.anchor = camera_.apply(track.anchor, image_);
-    if (track.absence > trusted_absence) continue;
-    prediction->camera = {track.state.box.left - before.left, track.state.box.top - before.top};
-    ++prediction;
   }
 }
 
 void Tracker::associate(const std::vector<Detection>& detections) {
   taken_.assign(detections.size(), 0);
-  std::vector<std::size_t> active;
-  std::vector<std::size_t> lost;
+  std::vector<std::size_t> confirmed;
   std::vector<std::size_t> tentative;
-  for (std::size_t at = 0; at < tracks_.size(); ++at) {
-    const Track& track = tracks_[at];
-    (!track.certain() ? tentative : track.absence == 1 ? active : lost).push_back(at);
-  }
-  match(active, detections, options_.least_overlap);
-  match(lost, detections, options_.recovery_overlap);
-  match(tentative, detections, options_.least_overlap);
+  for (std::size_t at = 0; at < tracks_.size(); ++at) (tracks_[at].certain() ? confirmed : tentative).push_back(at);
+  const Stage sure{options_.trust.match};
+  match(confirmed, detections, sure);
+  // A detection that is little trusted is more likely real where a track expects one.
+  std::erase_if(confirmed, [&](std::size_t at) { return tracks_[at].absence == 0; });
+  match(confirmed, detections, {options_.trust.least, options_.trust.match});
+  match(tentative, detections, sure);
+}
+
+double Tracker::gate_of(const Track& track) const {
+  if (track.absence <= 1) return options_.least_overlap;
+  return options_.recovery_overlap - options_.widening * (track.absence - 1);
 }
 
 void Tracker::match(const std::vector<std::size_t>& tracks, const std::vector<Detection>& detections,
-                    double least_overlap) {
+                    const Stage& stage) {
   std::vector<Edge> edges;
   for (std::size_t i = 0; i < tracks.size(); ++i) {
     const Box& box = tracks_[tracks[i]].state.box;
+    const double gate = gate_of(tracks_[tracks[i]]);
     for (std::size_t j = 0; j < detections.size(); ++j) {
-      if (taken_[j] != 0) continue;
+      const double trust = detections[j].confidence;
+      if (taken_[j] != 0 || trust < stage.least_trust || trust >= stage.below) continue;
       const double share = overlap(box, detections[j].box);
-      if (share <= 0 || share < least_overlap) continue;
+      if (share <= 0 || share < gate) continue;
       edges.push_back({Index(i), Index(j), 1 - box_cost(box, detections[j].box, image_.diagonal())});
     }
   }
@@ -177,7 +212,7 @@ void Tracker::observe(Track& track, const Detection& detection) {
 
 void Tracker::begin_tracks(const std::vector<Detection>& detections) {
   for (std::size_t j = 0; j < detections.size(); ++j) {
-    if (taken_[j] != 0) continue;
+    if (taken_[j] != 0 || detections[j].confidence < options_.trust.birth) continue;
     const bool covered = std::any_of(tracks_.begin(), tracks_.end(), [&](const Track& track) {
       return track.certain() && track.absence == 0 &&
              overlap(track.state.box, detections[j].box) > options_.birth_overlap;
@@ -245,6 +280,7 @@ std::vector<std::vector<LabelledBox>> Tracker::results() const {
 std::vector<std::vector<LabelledBox>> track(const Detections& detections, const MotionModel& model,
                                             const TrackerOptions& options, std::shared_ptr<Appearance> appearance) {
   Tracker tracker(model, {detections.info.width, detections.info.height}, options, std::move(appearance));
+  tracker.set_confidence(Confidence::of(detections.frames));
   for (const auto& frame : detections.frames) tracker.step(frame);
   return tracker.results();
 }

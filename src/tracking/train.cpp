@@ -20,6 +20,18 @@ Box predicted_box(const Prediction& track, const MotionModel& model) {
   return box;
 }
 
+std::vector<Box> predicted_boxes(const TrainFrame& frame, const MotionModel& model) {
+  std::vector<Box> boxes;
+  for (const Prediction& track : frame.tracks) boxes.push_back(predicted_box(track, model));
+  return boxes;
+}
+
+Matrix cost_of(const TrainFrame& frame, const std::vector<Box>& boxes) {
+  return Matrix::NullaryExpr(Index(frame.detections.size()), Index(boxes.size()), [&](Index i, Index j) {
+    return box_cost(boxes[std::size_t(j)], frame.detections[std::size_t(i)], frame.diagonal);
+  });
+}
+
 // `moved` gives left = cx + m₀h - w'/2, top likewise, w' = w·exp(m₂), h' = h·exp(m₂).
 Motion motion_slope(const Prediction& track, const Box& moved_box, const Eigen::Vector4d& box_slope) {
   const double w = moved_box.width;
@@ -77,16 +89,20 @@ TrainState::TrainState(MotionModel start)
       best(model),
       best_objective(std::numeric_limits<double>::max()) {}
 
+double frame_objective(const TrainFrame& frame, const MotionModel& model, const TrainOptions& options) {
+  if (frame.detections.empty() || frame.tracks.empty()) return 0;
+  const Matrix cost = cost_of(frame, predicted_boxes(frame, model));
+  const auto solving = relaxed_marginals(options.epsilon, options.unmatched);
+  return double(std::min(cost.rows(), cost.cols())) * transport::solve(cost, solving).transport_cost();
+}
+
 FrameLoss frame_loss(const TrainFrame& frame, const MotionModel& model, const TrainOptions& options) {
   const auto rows = Index(frame.detections.size());
   const auto columns = Index(frame.tracks.size());
   FrameLoss loss{.gradient = Vector::Zero(model.size())};
   if (rows == 0 || columns == 0) return loss;
-  std::vector<Box> boxes;
-  for (const Prediction& track : frame.tracks) boxes.push_back(predicted_box(track, model));
-  const Matrix cost = Matrix::NullaryExpr(rows, columns, [&](Index i, Index j) {
-    return box_cost(boxes[std::size_t(j)], frame.detections[std::size_t(i)], frame.diagonal);
-  });
+  const std::vector<Box> boxes = predicted_boxes(frame, model);
+  const Matrix cost = cost_of(frame, boxes);
   const TransportLoss weighted = frame.links.empty() ? lost_links(cost, options) : known_links(cost, frame.links);
   loss.value = weighted.value;
   loss.pairs = double(std::min(rows, columns));
@@ -107,11 +123,14 @@ std::vector<TrainFrame> frames_of(const Detections& video, const MotionModel& mo
   Tracker tracker(model, image, options);
   std::vector<TrainFrame> frames;
   int number = 0;
+  const Confidence confidence = Confidence::of(video.frames);
+  tracker.set_confidence(confidence);
   for (const auto& detections : video.frames) {
     tracker.step(detections);
     TrainFrame frame{tracker.predictions(), {}, image.diagonal(), ++number};
     for (const Detection& detection : detections) {
-      if (detection.confidence >= options.least_confidence) frame.detections.push_back(detection.box);
+      const bool used = detection.confidence >= options.least_confidence;
+      if (used && confidence(detection.confidence) >= options.trust.match) frame.detections.push_back(detection.box);
     }
     if (!frame.tracks.empty() && !frame.detections.empty()) frames.push_back(std::move(frame));
   }

@@ -947,6 +947,36 @@ class Tracking(Case):
         self.assertEqual(os.path.getsize(self.path("results/Walk.txt")), 0)
         self.succeed("train-tracker", "Walk", "--out", "m.json")
 
+    def test_slips_are_answered_with_what_to_name_instead(self):
+        self.make_video("all/Walk")
+        self.make_video("all/Stroll")
+        self.refuse(3, "track", "all", "--out", "r", says="all: holds 2 sequences, such as Stroll")
+        self.refuse(3, "track", "all/Walk/det/det.txt", "--out", "r", says="is a file; the sequence's folder was expected")
+        self.refuse(2, "track", "all/Walk", "--model", "kalman", "--out", "r",
+                    says="model kalman: identity, constant-velocity or a file")
+        self.refuse(2, "track", "all/Walk", "--out", "res.txt", says="--out res.txt: a folder was expected")
+
+    def test_results_in_the_layout_of_trackeval_are_found(self):
+        self.make_video()
+        self.succeed("track", "Walk", "--out", "tracker/data")
+        scores = json.loads(self.succeed("evaluate", "--gt", "Walk", "--results", "tracker", "--json"))
+        self.assertEqual(scores["COMBINED"]["mota"], 1)
+
+    def test_a_threshold_on_scores_says_what_it_ignores(self):
+        self.make_video()
+        done = self.run_here("track", "Walk", "--out", "r", "--min-confidence", 0.3)
+        self.assertIn("Walk: --min-confidence 0.3 ignores 0 of 75 detections; scores are from 1 to 1", done.stderr)
+
+    def test_adapting_says_how_training_went_and_what_the_video_supports(self):
+        self.make_video(frames=60)
+        out = self.succeed("track", "Walk", "--adapt", "--epochs", 2, "--out", "r")
+        self.assertIn("Walk: training on its first 40 frames", out)
+        self.assertRegex(out, r"Walk: \d+ epochs, objective per pair [\d.]+ -> [\d.]+")
+        self.assertRegex(out, "support")
+        out = self.succeed("track", "Walk", "--adapt", "--epochs", 2, "--terms", "all", "--out", "r")
+        self.assertIn("Walk: training on its first 60 frames", out)
+        self.assertNotIn("support", out)
+
     def test_errors_say_where(self):
         self.make_video()
         self.refuse(2, "track", "Walk", "--out", "r", "--least-overlap", 2, says="least_overlap = 2 must be from 0 to 1")

@@ -122,6 +122,8 @@ TEST(Tracker, follows_a_camera_that_jumps_where_a_still_one_loses_everybody) {
   const auto shown = [](bool camera) {
     TrackerOptions options;
     options.camera = camera;
+    options.least_overlap = options.recovery_overlap = 0.5;  // A jump leaves 0.43.
+    options.widening = 0;
     Tracker tracker(MotionModel(), image, options);
     std::size_t boxes = 0;
     std::set<long> ids;

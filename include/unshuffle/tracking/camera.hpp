@@ -27,6 +27,9 @@ struct CameraOptions {
   double slope_sd = 0.02;    ///< Expected size of the part that varies over the image.
   double persistence = 0.5;  ///< Share of the last frame's motion expected to persist.
   int iterations = 4;        ///< Number of plans, each followed by weighted least squares.
+  /// Predictions are kept with the motion that the other half of the tracks says: what a box has taken part in
+  /// estimating cannot be tested on it.
+  bool cross_fitted = false;
 };
 
 /// Throws InvalidInput naming the option, its value and what was expected.

@@ -22,7 +22,8 @@ struct FileEvaluation {
 };
 
 /// `truth` is a folder of sequences (SEQUENCE/gt/gt.txt), one sequence folder or a gt.txt; `results` a folder with
-/// SEQUENCE.txt or one result file. Without a benchmark the names of the sequences determine the rules.
+/// SEQUENCE.txt, or with data/SEQUENCE.txt as TrackEval has it, or one result file. Without a benchmark the names of
+/// the sequences determine the rules.
 [[nodiscard]] FileEvaluation evaluate_files(const std::string& truth, const std::string& results,
                                             std::optional<Benchmark> benchmark = {});
 

@@ -45,7 +45,7 @@ class MotionModel {
   /// Boxes stay where they are.
   explicit MotionModel(int hidden = 0);
 
-  [[nodiscard]] static MotionModel constant_velocity();
+  [[nodiscard]] static MotionModel constant_velocity(int hidden = 0);
 
   /// Hidden weights are drawn; the output weights are zero, so the model starts as the identity.
   void draw_hidden_weights(std::uint64_t seed);

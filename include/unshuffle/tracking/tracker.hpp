@@ -8,6 +8,7 @@
 
 #include "unshuffle/core/export.hpp"
 #include "unshuffle/tracking/camera.hpp"
+#include "unshuffle/tracking/confidence.hpp"
 #include "unshuffle/tracking/motion.hpp"
 #include "unshuffle/tracking/sequence.hpp"
 
@@ -19,16 +20,25 @@ enum class Association {
   plan,        ///< Pairs that are likeliest on both sides in the robust transport plan.
 };
 
+/// How far a detection must be trusted (see `Confidence`), from 0 to 1. Chosen by docs/results/tracking.md.
+struct TrustOptions {
+  double birth = 0.75;  ///< To start a track.
+  double match = 0.75;  ///< To be matched first, and to unconfirmed tracks; those below continue confirmed ones only.
+  double least = 0.6;   ///< To be used at all.
+};
+
 struct TrackerOptions {
-  double least_overlap = 0.5;     ///< IoU of prediction and detection below which they are never matched.
-  double recovery_overlap = 0.5;  ///< The same for tracks that were lost.
+  double least_overlap = 0.4;     ///< IoU of prediction and detection below which they are never matched.
+  double recovery_overlap = 0.4;  ///< The same for tracks that were lost,
+  double widening = 0.005;        ///< less this for every frame since.
   int birth_wait = 3;             ///< Consecutive frames a detection must be seen in before it is a track.
   double birth_overlap = 0.3;     ///< A detection overlapping an active track by this much starts no track.
-  int longest_absence = 30;       ///< Frames a lost track is kept for.
+  int longest_absence = 45;       ///< Frames a lost track is kept for.
   double suppress_overlap = 0.7;  ///< Of two active tracks overlapping by this much, the younger one ends.
-  int longest_gap = 15;           ///< Gaps of recovered tracks up to this many frames are interpolated linearly.
-  double smoothing = 0.2;         ///< Weight of the newest displacement in the smoothed one.
-  double least_confidence = -std::numeric_limits<double>::infinity();  ///< Detections below it are not used.
+  int longest_gap = 20;           ///< Gaps of recovered tracks up to this many frames are interpolated linearly.
+  double smoothing = 0.1;         ///< Weight of the newest displacement in the smoothed one.
+  double least_confidence = -std::numeric_limits<double>::infinity();  ///< Scores below it are not used.
+  TrustOptions trust{};
   Association association = Association::assignment;
   bool camera = true;  ///< Estimate the camera's motion in every frame.
   CameraOptions camera_options{};
@@ -64,6 +74,9 @@ class Tracker {
   /// With an appearance model the motion model moves only those tracks that were not seen in the frame before.
   Tracker(MotionModel model, Image image, TrackerOptions options = {}, std::shared_ptr<Appearance> appearance = {});
 
+  /// From now on scores are trusted as far as this says. Otherwise the frames so far say it.
+  void set_confidence(Confidence confidence);
+
   /// Processes the next frame. Returns the boxes of confirmed tracks; ids count from 1.
   std::vector<LabelledBox> step(const std::vector<Detection>& detections);
 
@@ -88,9 +101,17 @@ class Tracker {
 
   void predict();
   void look();
+  /// Detections a stage of matching may use.
+  struct Stage {
+    double least_trust;
+    double below = std::numeric_limits<double>::infinity();
+  };
+
+  [[nodiscard]] std::vector<Detection> trusted(const std::vector<Detection>& detections);
   void follow_camera(const std::vector<Detection>& detections);
   void associate(const std::vector<Detection>& detections);
-  void match(const std::vector<std::size_t>& tracks, const std::vector<Detection>& detections, double least_overlap);
+  void match(const std::vector<std::size_t>& tracks, const std::vector<Detection>& detections, const Stage& stage);
+  [[nodiscard]] double gate_of(const Track& track) const;
   void observe(Track& track, const Detection& detection);
   void begin_tracks(const std::vector<Detection>& detections);
   void suppress();
@@ -106,6 +127,8 @@ class Tracker {
   std::vector<Prediction> predictions_;
   std::vector<char> taken_;
   CameraMotion camera_;
+  Confidence confidence_;
+  bool confidence_given_ = false;
   long last_id_ = 0;
   int frame_ = 0;
 };

@@ -53,6 +53,9 @@ struct FrameLoss {
 };
 [[nodiscard]] FrameLoss frame_loss(const TrainFrame& frame, const MotionModel& model, const TrainOptions& options);
 
+/// The value alone, which is cheaper.
+[[nodiscard]] double frame_objective(const TrainFrame& frame, const MotionModel& model, const TrainOptions& options);
+
 /// Everything needed to resume training, bit for bit.
 struct TrainState {
   explicit TrainState(MotionModel start);
