@@ -572,7 +572,7 @@ class BadData(Case):
         self.refuse_tables(left=left, says='column "y" holds the magnitude 1.9e+301')
 
     def test_fewer_rows_than_parameters(self):
-        self.refuse_features("b,c\n1,2\n3,5\n4,4\n", "the feature table has 3 rows for 4 parameters")
+        self.refuse_features("b,c\n1,2\n3,5\n4,4\n", "the feature table has 3 rows for 5 parameters")
 
     def test_one_row(self):
         self.refuse_features("b,c\n1,2\n", "the feature table has 1 row")
