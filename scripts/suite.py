@@ -71,7 +71,7 @@ def bundled(name, response, features, key):
     def read(_):
         import sklearn.datasets
         loaded = getattr(sklearn.datasets, f"load_{name}")(as_frame=True)
-        frame = loaded.data.join(loaded.target, rsuffix="_target") if name == "linnerud" else loaded.frame
+        frame = pd.concat([loaded.data, loaded.target], axis=1) if name == "linnerud" else loaded.frame
         return numbers(frame, response, features or [c for c in frame if c not in (response, "target")], key)
     return read
 
@@ -487,11 +487,21 @@ def simulated_fit(arguments, design, draw, method):
     return {"design": design, "draw": draw, "method": method, **found}
 
 
+def own_part(covariance, prefix):
+    """The rows and columns of one response, by the names of its features."""
+    if not covariance:
+        return None
+    chosen = [k for k, name in enumerate(covariance["names"]) if name.startswith(prefix)]
+    return {"names": [covariance["names"][k].removeprefix(prefix) for k in chosen],
+            "rows": [[covariance["rows"][j][k] for k in chosen] for j in chosen]}
+
+
 def interval_row(fit, features, y, response, target):
     prefix = f"{response}:" if len(y) > 1 else ""
     own = {**fit, "coefficients": {c: fit["coefficients"][prefix + c] for c in features},
            "std_errors": {c: fit["std_errors"].get(prefix + c) for c in features},
-           "intercept": fit["intercept"][response] if prefix else fit["intercept"]}
+           "intercept": fit["intercept"][response] if prefix else fit["intercept"],
+           "covariance": own_part(fit.get("covariance"), prefix)}
     row = judged(own, features, y[response], regression(features, y[response]))
     ends = np.array([(fit["intervals"].get(prefix + c) or [None, None]) for c in features], dtype=float)
     known = np.isfinite(ends).all(axis=1)

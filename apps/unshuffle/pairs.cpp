@@ -11,9 +11,9 @@
 namespace unshuffle::app {
 namespace {
 
-using Row = std::optional<Index>;
+using MaybeRow = std::optional<Index>;
 
-void append_cells(std::string& out, const Table& table, Row row, bool spreadsheet_safe) {
+void append_cells(std::string& out, const Table& table, MaybeRow row, bool spreadsheet_safe) {
   for (const Column& column : table.columns) {
     if (row) out += csv_cell(column.text[static_cast<std::size_t>(*row)], spreadsheet_safe);
     out += ',';
@@ -21,8 +21,8 @@ void append_cells(std::string& out, const Table& table, Row row, bool spreadshee
 }
 
 struct Line {
-  Row response;
-  Row feature;
+  MaybeRow response;
+  MaybeRow feature;
   std::optional<double> probability;
 };
 

@@ -64,7 +64,7 @@ Findings judged(const Experiment& experiment, const Measurements& measured, cons
   }
 }
 
-Result reproduce(const ReproduceCommand& command, const Experiment& experiment) {
+Reproduced reproduce(const ReproduceCommand& command, const Experiment& experiment) {
   const auto begin = std::chrono::steady_clock::now();
   Settings settings = command.settings;
   settings.progress = progress_bar(command.quiet);
@@ -113,7 +113,7 @@ std::string for_shell(const std::string& word) {
   return quoted + "'";
 }
 
-void write_pages(const ReproduceCommand& command, const std::vector<Result>& results) {
+void write_pages(const ReproduceCommand& command, const std::vector<Reproduced>& results) {
   const std::filesystem::path folder(command.out);
   const std::string script = (folder / "figures.py").string(), page = (folder / "index.html").string();
   write_whole_file(page, index_html(results));
@@ -139,7 +139,7 @@ int run(const ReproduceCommand& command) {
   }
   make_folder(command.out);
   if (command.from.empty()) keep_settings(command);
-  std::vector<Result> results;
+  std::vector<Reproduced> results;
   for (const Experiment& experiment : chosen(command.name)) {
     if (experiment.name == "mot" && no_videos) {
       if (!command.quiet) fmt::print("mot: skipped, because --mot-data FOLDER was not given.\n");

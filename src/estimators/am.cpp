@@ -11,11 +11,11 @@ namespace unshuffle {
 
 namespace {
 
-constexpr int default_rounds = 500;
+constexpr int am_rounds = 500;
 
 int round_limit(const Am& options) {
   if (options.limit.max_iterations > 0) return options.limit.max_iterations;
-  return options.matched_step == MatchedStep::gradient ? 2000 : default_rounds;
+  return options.matched_step == MatchedStep::gradient ? 2000 : am_rounds;
 }
 
 class Alternation {

@@ -16,11 +16,11 @@ namespace unshuffle {
 
 namespace {
 
-constexpr int default_rounds = 100;
+constexpr int em_rounds = 100;
 constexpr int quiet_rounds = 3;
 
 int round_limit(const Em& options) {
-  return options.limit.max_iterations > 0 ? options.limit.max_iterations : default_rounds;
+  return options.limit.max_iterations > 0 ? options.limit.max_iterations : em_rounds;
 }
 
 enum class Matchings { averaged, best };

@@ -5,7 +5,6 @@
 namespace unshuffle::large {
 
 using transport::CellGrid;
-using transport::CompressedMeasure;
 using transport::CompressionRule;
 using transport::LineCurvature;
 using transport::Momentum;
@@ -15,10 +14,6 @@ namespace {
 
 /// Errors of three compressions (pieces, lanes, everything) add up.
 constexpr double estimate_margin = 0.03;
-
-Vector as_vector(const std::vector<double>& values) {
-  return Eigen::Map<const Vector>(values.data(), static_cast<Index>(values.size()));
-}
 
 }  // namespace
 
@@ -31,7 +26,7 @@ void LargeObjective::PointsInPieces::compress(const CompressionRule& rule) {
   if (current_ && layout_.rule == rule) return;
   const Atoms atoms = passes_.compress(side_, w_, rule);
   layout_ = {atoms.range, rule};
-  measure_ = CompressedMeasure(as_vector(atoms.position), as_vector(atoms.weight), rule);
+  measure_ = atoms.compressed(rule);
   grid_ = CellGrid(atoms.range, rule);
   current_ = true;
 }

@@ -24,10 +24,6 @@ void widen(Range& range, bool& empty, const Range& more) {
   empty = false;
 }
 
-Vector as_vector(const std::vector<double>& values) {
-  return Eigen::Map<const Vector>(values.data(), static_cast<Index>(values.size()));
-}
-
 void append(const Vector& more, std::vector<double>& values) { values.insert(values.end(), more.begin(), more.end()); }
 
 const AdditiveModel& additive(const Model& bound) {
@@ -37,6 +33,13 @@ const AdditiveModel& additive(const Model& bound) {
 }
 
 }  // namespace
+
+CompressedMeasure Atoms::compressed(const transport::CompressionRule& rule) const {
+  const auto vector = [](const std::vector<double>& values) {
+    return Eigen::Map<const Vector>(values.data(), static_cast<Index>(values.size()));
+  };
+  return CompressedMeasure(vector(position), vector(weight), rule);
+}
 
 Passes::Passes(const LargeRows& rows, const Model& bound) : rows_(rows), bound_(bound), sum_(additive(bound)) {}
 
@@ -85,7 +88,7 @@ Atoms Passes::compress(Side side, const Vector& w, const CompressionRule& rule) 
   std::vector<transport::LineMeasure> merged(found.size());
   in_parallel(found.size(), [&](std::size_t lane) {
     if (found[lane].position.empty()) return;
-    merged[lane] = CompressedMeasure(as_vector(found[lane].position), as_vector(found[lane].weight), rule).nodes();
+    merged[lane] = found[lane].compressed(rule).nodes();
   });
   for (std::size_t lane = 0; lane < found.size(); ++lane) {
     if (found[lane].position.empty()) continue;

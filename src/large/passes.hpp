@@ -27,6 +27,8 @@ struct LargeRows {
 struct Atoms {
   std::vector<double> position, weight;
   transport::Range range{0, 0};
+
+  [[nodiscard]] transport::CompressedMeasure compressed(const transport::CompressionRule& rule) const;
 };
 
 /// The contribution of one side to the objective, per unit of mass of the whole side.

@@ -23,7 +23,7 @@ namespace unshuffle {
 namespace {
 
 constexpr int samples = 48;
-constexpr int rounds = 2;
+constexpr int calibration_rounds = 2;
 
 Index quantile_count(Index rows) { return std::min<Index>(1000, rows); }
 
@@ -198,7 +198,7 @@ Calibrated calibrated(const Problem& problem, const Model& bound, const Likeliho
   Calibrated made{from, {}, {}};
   LinkLikelihood likelihood(problem, bound, options);
   Drawn drawn;
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < calibration_rounds; ++round) {
     drawn = drawn_samples(source, made.optimum, Assumption::as_modelled, samples);
     made.tilt = drawn.gradients.rowwise().mean();
     likelihood.set_tilt(made.tilt);

@@ -26,8 +26,8 @@ namespace {
 
 constexpr std::array rates{0.0, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9};
 constexpr int rounds_per_rate = 25;
-constexpr double settled = 1e-6;         // nats per row
-constexpr Index most_rows = 20'000;      // to walk with; all rows are for the answer
+constexpr double settled = 1e-6;             // nats per row
+constexpr Index rows_to_walk_with = 20'000;  // all rows are for the answer
 constexpr double negligible = 2e-3;      // share of the likelihood below which a rate adds nothing to the covariance
 constexpr double least_curvature = 0.1;  // of the equation for w, beside that with all doubts settled
 constexpr double limit_errors = 2.326;   // standard errors beyond the bound on α, one in a hundred
@@ -203,7 +203,7 @@ Vector posterior(const std::vector<Step>& steps) {
 
 CandidateLinks spaced_sample(const CandidateLinks& links) {
   std::vector<Index> chosen;
-  for (Index k = 0; k < most_rows; ++k) chosen.push_back(k * links.size() / most_rows);
+  for (Index k = 0; k < rows_to_walk_with; ++k) chosen.push_back(k * links.size() / rows_to_walk_with);
   CandidateLinks sample{.rows = subset(links.rows, chosen)};
   if (links.weights.size() > 0) sample.weights = links.weights(chosen);
   for (const Index i : chosen) sample.known += i < links.known ? 1 : 0;
@@ -332,7 +332,7 @@ bool can_be_followed(const Model& bound, const CandidateLinks& links) {
 
 FollowedMixture follow_mixture(const Model& bound, const CandidateLinks& all, const LeastSquares& linked,
                                const MismatchRate& largest) {
-  const bool sampled = all.size() > 2 * most_rows;
+  const bool sampled = all.size() > 2 * rows_to_walk_with;
   const CandidateLinks sample = sampled ? spaced_sample(all) : CandidateLinks{};
   const CandidateLinks& links = sampled ? sample : all;
   const Walked walked(Walk(bound, links, linked.parameters), largest);

@@ -58,7 +58,7 @@ Displacement displacement_of(const Model& bound, const CandidateLinks& links) {
 // law g are fixed.
 namespace {
 
-constexpr Index most_rows = 4'000;
+constexpr Index rows_looked_at = 4'000;
 constexpr Index fewest_values = 20;          // of a feature, for neighbourhoods to be meaningful
 constexpr std::array widths{0.04, 0.12};     // of the table, to each side
 constexpr Index partners_to_each_side = 20;  // evenly spaced over the width
@@ -114,7 +114,7 @@ double gain_of_similar_partners(const Model& bound, const CandidateLinks& links,
                                 const Vector& link_probability) {
   if (!averages_over_partners(bound) || links.rows.y.cols() != 1 || links.rows.x.cols() > 0 || !links.blocks.empty())
     return 0;
-  const std::vector<Index> chosen = spread_over(links.size(), most_rows);
+  const std::vector<Index> chosen = spread_over(links.size(), rows_looked_at);
   const LinkedRows rows = subset(links.rows, chosen);
   const Vector y = rows.y.col(0);
   const Vector f = predict_pairs(bound, rows.x, rows.z, w).col(0);

@@ -98,7 +98,7 @@ struct Scene {
   }
 };
 
-double spread_of(const Matrix& y) {
+double response_spread(const Matrix& y) {
   const Matrix centred = y.rowwise() - y.colwise().mean();
   return std::max(std::sqrt(centred.squaredNorm() / double(y.rows())), std::numeric_limits<double>::min());
 }
@@ -122,7 +122,7 @@ Scene make_scene(const Model& model, const LinkedRows& rows, Index count, Index 
   for (std::size_t i = 0; i < order.size(); ++i) {
     other[std::size_t(order[i])] = chosen[std::size_t(order[(i + 1) % order.size()])];
   }
-  Scene scene{model, subset(rows, chosen), {}, spread_of(rows.y), double(sample), 0};
+  Scene scene{model, subset(rows, chosen), {}, response_spread(rows.y), double(sample), 0};
   if (has_repeated_rows(scene.rows.y)) scene.uncounted = 1;
   scene.background = scene.rows;
   scene.background.z = subset(rows, other).z;

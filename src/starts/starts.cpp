@@ -237,11 +237,11 @@ void add_joint_moments(const Problem& problem, const Model& bound, std::uint64_t
 // alternations, serve the other responses too.
 void add_single_responses(const Problem& problem, const Model& bound, std::uint64_t seed, std::vector<Start>& starts) {
   constexpr Index sample_rows = 1000;
-  constexpr std::uint64_t tries = 8;
+  constexpr std::uint64_t pairings = 8;
   if (problem.outputs() < 2 || bound.additive() == nullptr || !bound.linear_in_parameters()) return;
   if (blocks_of(problem).size() > 1 || problem.has_prior()) return;
   for (Index k = 0; k < problem.outputs(); ++k) {
-    const std::uint64_t first = static_cast<std::uint64_t>(k) * (tries + 1);
+    const std::uint64_t first = static_cast<std::uint64_t>(k) * (pairings + 1);
     RandomStream random(seed, Stream::single_response, first);
     const Problem sample = draw_batch(problem, sample_rows, random);
     Problem alone = sample;
@@ -249,7 +249,7 @@ void add_single_responses(const Problem& problem, const Model& bound, std::uint6
     if (!alone.y_names.empty()) alone.y_names = {sample.y_names[static_cast<std::size_t>(k)]};
     const std::unique_ptr<Model> bound_alone = bound.bound_to(alone);
     SortedAlternation best;
-    for (std::uint64_t trial = 0; trial < tries; ++trial) {
+    for (std::uint64_t trial = 0; trial < pairings; ++trial) {
       const Start from =
           random_start(alone, *bound_alone, RandomStream(seed, Stream::single_response, first + 1 + trial));
       SortedAlternation found = sorted_alternation(alone, *bound_alone, from.parameters);

@@ -73,8 +73,8 @@ class ThreadTeam final : public Team {
 template <class Work>
 auto as_team(int size, const Work& work) {
   Meeting meeting(size);
-  using Result = decltype(work(std::declval<Team&>()));
-  std::vector<Result> results(static_cast<std::size_t>(size));
+  using Answer = decltype(work(std::declval<Team&>()));
+  std::vector<Answer> results(static_cast<std::size_t>(size));
   std::vector<std::thread> threads;
   for (int rank = 0; rank < size; ++rank)
     threads.emplace_back([&, rank] {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <random>
 
+#include "support/image.hpp"
 #include "tracking/box_cost.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/tracking/model_file.hpp"
@@ -12,8 +13,6 @@
 
 namespace unshuffle::tracking {
 namespace {
-
-constexpr Image image{640, 480};
 
 struct Draw {
   std::mt19937_64 engine;

@@ -4,13 +4,12 @@
 #include <cmath>
 #include <set>
 
+#include "support/image.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/tracking/tracker.hpp"
 
 namespace unshuffle::tracking {
 namespace {
-
-constexpr Image image{640, 480};
 
 TrackerOptions still() {
   TrackerOptions options;

@@ -6,7 +6,7 @@
 #include "unshuffle/transport/solver.hpp"
 
 namespace unshuffle::app {
-namespace {
+namespace alignment_parts {
 
 constexpr Index kept = 24, outliers = 6, points = kept + outliers;
 
@@ -67,11 +67,11 @@ Findings judge(const Measurements& all) {
   return findings;
 }
 
-}  // namespace
+}  // namespace alignment_parts
 
 Experiment alignment_experiment() {
-  return {"alignment", "Exact against robust alignment of two point sets in the plane, each with outliers.", measure,
-          judge};
+  return {"alignment", "Exact against robust alignment of two point sets in the plane, each with outliers.",
+          alignment_parts::measure, alignment_parts::judge};
 }
 
 }  // namespace unshuffle::app

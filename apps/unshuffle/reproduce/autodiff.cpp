@@ -16,7 +16,7 @@
 #include "unshuffle/transport/solver.hpp"
 
 namespace unshuffle::app {
-namespace {
+namespace autodiff_parts {
 
 using Clock = std::chrono::steady_clock;
 
@@ -140,11 +140,11 @@ Findings judge(const Measurements& all) {
   return findings;
 }
 
-}  // namespace
+}  // namespace autodiff_parts
 
 Experiment autodiff_experiment() {
-  return {"autodiff", "Implicit gradient against reverse-mode differentiation through Sinkhorn iterations.", measure,
-          judge};
+  return {"autodiff", "Implicit gradient against reverse-mode differentiation through Sinkhorn iterations.",
+          autodiff_parts::measure, autodiff_parts::judge};
 }
 
 }  // namespace unshuffle::app

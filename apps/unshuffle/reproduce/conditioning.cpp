@@ -15,7 +15,7 @@
 #include "unshuffle/core/types.hpp"
 
 namespace unshuffle::app {
-namespace {
+namespace conditioning_parts {
 
 constexpr double rho = 0.5, lambda = 0.1;
 
@@ -67,12 +67,12 @@ Findings judge(const Measurements& all) {
   return findings;
 }
 
-}  // namespace
+}  // namespace conditioning_parts
 
 Experiment conditioning_experiment() {
   return {"conditioning",
-          "Condition numbers of the bilevel and of the alternating problem: formula against eigenvalues.", measure,
-          judge};
+          "Condition numbers of the bilevel and of the alternating problem: formula against eigenvalues.",
+          conditioning_parts::measure, conditioning_parts::judge};
 }
 
 }  // namespace unshuffle::app

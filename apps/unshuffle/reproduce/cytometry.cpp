@@ -8,7 +8,7 @@
 #include "unshuffle/model/linear.hpp"
 
 namespace unshuffle::app {
-namespace {
+namespace cytometry_parts {
 
 const std::vector<std::string> methods{"oracle", "ls", "hard-em", "em", "am", "robot"};
 const std::vector<Index> arrangements{0, 3, 4, 5, 10};
@@ -73,10 +73,11 @@ Findings judge(const Measurements& all) {
   return findings;
 }
 
-}  // namespace
+}  // namespace cytometry_parts
 
 Experiment cytometry_experiment() {
-  return {"cytometry", "Flow cytometry with all links lost and with links lost within gates.", measure, judge};
+  return {"cytometry", "Flow cytometry with all links lost and with links lost within gates.", cytometry_parts::measure,
+          cytometry_parts::judge};
 }
 
 }  // namespace unshuffle::app

@@ -10,7 +10,7 @@
 #include "unshuffle/model/linear.hpp"
 
 namespace unshuffle::app {
-namespace {
+namespace em_correspondence_parts {
 
 constexpr Index rows = 30;
 
@@ -78,10 +78,11 @@ Findings judge(const Measurements& all) {
   return findings;
 }
 
-}  // namespace
+}  // namespace em_correspondence_parts
 
 Experiment em_correspondence_experiment() {
-  return {"em-correspondence", "The expected correspondence at which stochastic EM gets stuck.", measure, judge};
+  return {"em-correspondence", "The expected correspondence at which stochastic EM gets stuck.",
+          em_correspondence_parts::measure, em_correspondence_parts::judge};
 }
 
 }  // namespace unshuffle::app

@@ -8,7 +8,7 @@
 #include "unshuffle/objective/evaluator.hpp"
 
 namespace unshuffle::app {
-namespace {
+namespace initialisation_parts {
 
 constexpr int starts = 10;
 
@@ -63,11 +63,11 @@ Findings judge(const Measurements& all) {
   return findings;
 }
 
-}  // namespace
+}  // namespace initialisation_parts
 
 Experiment initialisation_experiment() {
-  return {"initialisation", "Sensitivity to the start: percentiles over ten random starts, AM against ROBOT.", measure,
-          judge};
+  return {"initialisation", "Sensitivity to the start: percentiles over ten random starts, AM against ROBOT.",
+          initialisation_parts::measure, initialisation_parts::judge};
 }
 
 }  // namespace unshuffle::app

@@ -10,7 +10,7 @@
 #include "unshuffle/objective/evaluator.hpp"
 
 namespace unshuffle::app {
-namespace {
+namespace landscape_parts {
 
 constexpr Index rows = 8, features = 4;
 constexpr double reach = 3, hard = 1e-7;
@@ -83,11 +83,11 @@ Findings judge(const Measurements& all) {
   return findings;
 }
 
-}  // namespace
+}  // namespace landscape_parts
 
 Experiment landscape_experiment() {
-  return {"landscape", "Transport cost and entropic value along a line in w, with and without smoothing.", measure,
-          judge};
+  return {"landscape", "Transport cost and entropic value along a line in w, with and without smoothing.",
+          landscape_parts::measure, landscape_parts::judge};
 }
 
 }  // namespace unshuffle::app

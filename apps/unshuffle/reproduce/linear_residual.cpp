@@ -11,7 +11,7 @@
 #include "unshuffle/model/linear.hpp"
 
 namespace unshuffle::app {
-namespace {
+namespace linear_residual_parts {
 
 const std::vector<std::string> methods{"oracle", "ls", "em", "sliced-gw", "sinkhorn-gw", "robot", "robot-robust"};
 
@@ -50,11 +50,11 @@ Findings judge(const Measurements& all) {
   return findings;
 }
 
-}  // namespace
+}  // namespace linear_residual_parts
 
 Experiment linear_residual_experiment() {
-  return {"linear-residual", "The linear model, fully shuffled: ROBOT against Gromov-Wasserstein alignments.", measure,
-          judge};
+  return {"linear-residual", "The linear model, fully shuffled: ROBOT against Gromov-Wasserstein alignments.",
+          linear_residual_parts::measure, linear_residual_parts::judge};
 }
 
 }  // namespace unshuffle::app

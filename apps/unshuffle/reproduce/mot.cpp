@@ -12,7 +12,7 @@
 #include "unshuffle/tracking/train.hpp"
 
 namespace unshuffle::app {
-namespace {
+namespace mot_parts {
 
 const std::string trained = "ROBOT-trained + camera";
 const std::vector<std::string> methods{"SORT", "identity", "constant velocity", trained, "trained with true links"};
@@ -193,11 +193,11 @@ Findings judge(const Measurements& all) {
   return findings;
 }
 
-}  // namespace
+}  // namespace mot_parts
 
 Experiment mot_experiment() {
   return {"mot", "Tracking on boxes: SORT, untrained models, the model trained without links, and the bound with them.",
-          measure, judge};
+          mot_parts::measure, mot_parts::judge};
 }
 
 }  // namespace unshuffle::app

@@ -10,7 +10,7 @@
 #include "unshuffle/model/sine.hpp"
 
 namespace unshuffle::app {
-namespace {
+namespace nonlinear_parts {
 
 const std::vector<std::string> methods{"oracle", "ls", "robot", "robot-robust"};
 
@@ -83,11 +83,11 @@ Findings judge(const Measurements& all) {
   return findings;
 }
 
-}  // namespace
+}  // namespace nonlinear_parts
 
 Experiment nonlinear_experiment() {
-  return {"nonlinear", "Sum of sines with D1 and D2 of different sizes: error against d, e, noise and n.", measure,
-          judge};
+  return {"nonlinear", "Sum of sines with D1 and D2 of different sizes: error against d, e, noise and n.",
+          nonlinear_parts::measure, nonlinear_parts::judge};
 }
 
 }  // namespace unshuffle::app

@@ -31,7 +31,7 @@ std::string table_markdown(const Listing& table) {
   return out;
 }
 
-std::string section(const Result& result) {
+std::string section(const Reproduced& result) {
   std::string out = fmt::format("<section id=\"{0}\">\n<h2>{0}</h2>\n<p>{1}</p>\n", result.experiment.name,
                                 escaped(result.experiment.content));
   out += fmt::format(
@@ -61,7 +61,7 @@ td.no { color: #a3271c; font-weight: 600; white-space: nowrap; }
 
 }  // namespace
 
-std::string index_html(const std::vector<Result>& results) {
+std::string index_html(const std::vector<Reproduced>& results) {
   std::string out = fmt::format(
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
       "content=\"width=device-width\">\n<title>Experiments of the ROBOT "
@@ -69,20 +69,20 @@ std::string index_html(const std::vector<Result>& results) {
       "<h1>Experiments of the ROBOT paper</h1>\n<p>Made by unshuffle {}. Lines are means over runs, bands the middle "
       "half of the runs.</p>\n<nav>\n",
       style, version);
-  for (const Result& result : results) {
+  for (const Reproduced& result : results) {
     out += fmt::format("<a href=\"#{0}\">{0}</a>\n", result.experiment.name);
   }
   out += "</nav>\n";
-  for (const Result& result : results) out += section(result);
+  for (const Reproduced& result : results) out += section(result);
   return out + "</body>\n</html>\n";
 }
 
-std::string results_markdown(const std::vector<Result>& results) {
+std::string results_markdown(const std::vector<Reproduced>& results) {
   std::string out =
       "# The paper's experiments, run here\n\nWritten by `unshuffle reproduce`, which checks every claim against the "
       "measurements in its CSV files. In the figures, lines are means over runs and bands the middle half of the "
       "runs.\n";
-  for (const Result& result : results) {
+  for (const Reproduced& result : results) {
     out += fmt::format("\n## {0}\n\n{1}\n\n![{1}]({0}.svg)\n\n| the paper says | here | found |\n|---|---|---|\n",
                        result.experiment.name, result.experiment.content);
     for (const Claim& claim : result.findings.claims) {

@@ -8,15 +8,15 @@
 
 namespace unshuffle::app {
 
-struct Result {
+struct Reproduced {
   Experiment experiment;
   Findings findings;
 };
 
 /// Every result with its figure (NAME.svg beside the page) and the paper's claims.
-[[nodiscard]] std::string index_html(const std::vector<Result>& results);
+[[nodiscard]] std::string index_html(const std::vector<Reproduced>& results);
 
 /// The same in Markdown.
-[[nodiscard]] std::string results_markdown(const std::vector<Result>& results);
+[[nodiscard]] std::string results_markdown(const std::vector<Reproduced>& results);
 
 }  // namespace unshuffle::app

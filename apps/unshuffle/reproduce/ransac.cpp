@@ -6,7 +6,7 @@
 #include "unshuffle/model/linear.hpp"
 
 namespace unshuffle::app {
-namespace {
+namespace ransac_parts {
 
 Measurements measure(const Settings& settings) {
   std::vector<Task> tasks;
@@ -51,10 +51,11 @@ Findings judge(const Measurements& all) {
   return findings;
 }
 
-}  // namespace
+}  // namespace ransac_parts
 
 Experiment ransac_experiment() {
-  return {"ransac", "RS with twice the samples against RS followed by ROBOT.", measure, judge};
+  return {"ransac", "RS with twice the samples against RS followed by ROBOT.", ransac_parts::measure,
+          ransac_parts::judge};
 }
 
 }  // namespace unshuffle::app

@@ -5,7 +5,7 @@
 #include "unshuffle/transport/solver.hpp"
 
 namespace unshuffle::app {
-namespace {
+namespace rho_parts {
 
 constexpr Index points = 60;
 constexpr double no_mass = 1e-9;  // of a plan of mass one; such cells are not written
@@ -51,11 +51,11 @@ Findings judge(const Measurements& all) {
   return findings;
 }
 
-}  // namespace
+}  // namespace rho_parts
 
 Experiment rho_experiment() {
   return {"rho", "Robust plans between Unif(0, 2) and Unif(0, 1) as the allowed deviation of the marginals grows.",
-          measure, judge};
+          rho_parts::measure, rho_parts::judge};
 }
 
 }  // namespace unshuffle::app

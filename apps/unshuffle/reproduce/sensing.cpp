@@ -9,7 +9,7 @@
 #include "unshuffle/model/linear.hpp"
 
 namespace unshuffle::app {
-namespace {
+namespace sensing_parts {
 
 const std::vector<std::string> methods{"oracle", "ls", "am", "em", "rr", "rs", "robot", "robot-paper"};
 
@@ -79,11 +79,11 @@ Findings judge(const Measurements& all) {
   return findings;
 }
 
-}  // namespace
+}  // namespace sensing_parts
 
 Experiment sensing_experiment() {
-  return {"sensing", "Unlabelled sensing: relative test error against dimension and signal-to-noise ratio.", measure,
-          judge};
+  return {"sensing", "Unlabelled sensing: relative test error against dimension and signal-to-noise ratio.",
+          sensing_parts::measure, sensing_parts::judge};
 }
 
 }  // namespace unshuffle::app
