@@ -154,7 +154,7 @@ bool is_comment(std::string_view row, char delimiter, long fields) {
 
 /// Cuts the comments out of the text behind the header.
 void leave_out_comments(Layout& layout, std::string_view text) {
-  const bool any = text.find("\n#") != std::string_view::npos || text.find("\r#") != std::string_view::npos;
+  const bool any = text.find('#') != std::string_view::npos;
   if (!any && !text.empty()) layout.stretches = {text};
   if (!any) return;
   const char delimiter = layout.format.delimiter;

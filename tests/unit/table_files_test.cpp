@@ -18,7 +18,7 @@ using Numbers = std::vector<double>;
 
 Table parse_file(const std::string& content) { return parse_csv(content, "t.csv"); }
 
-std::string complaint_of(const std::string& content) {
+std::string refusal_of_file(const std::string& content) {
   return complaint([&] { (void)parse_file(content); });
 }
 
@@ -80,7 +80,7 @@ TEST(TableFiles, decimal_commas_inside_quotes_and_in_a_single_column) {
   EXPECT_EQ(parse_file("a,b\n\"1,5\",2\n\"0,25\",3\n").numbers("a"), (Numbers{1.5, 0.25}));
   const Table single = parse_file("v\n1,5\n1,25\n-2,125\n");
   EXPECT_EQ(single.numbers("v"), (Numbers{1.5, 1.25, -2.125}));
-  EXPECT_EQ(complaint_of("v\n1,5\n2,5\n3,5\n"), "t.csv:2: 2 fields; the header has 1");
+  EXPECT_EQ(refusal_of_file("v\n1,5\n2,5\n3,5\n"), "t.csv:2: 2 fields; the header has 1");
 }
 
 TEST(TableFiles, thousands_are_recognised_in_every_common_form) {
@@ -147,8 +147,8 @@ TEST(TableFiles, comment_lines_are_left_out_and_lines_still_counted) {
   EXPECT_EQ(table.rows, 2);
   EXPECT_EQ(table.column("b").first_text_line, 7);
   EXPECT_EQ(table.detected, "4 comment lines skipped");
-  EXPECT_EQ(complaint_of("# x\na,b\n1,2\n# y\n3\n"), "t.csv:5: 1 field; the header has 2");
-  EXPECT_EQ(complaint_of("# nothing\n# else\n"),
+  EXPECT_EQ(refusal_of_file("# x\na,b\n1,2\n# y\n3\n"), "t.csv:5: 1 field; the header has 2");
+  EXPECT_EQ(refusal_of_file("# nothing\n# else\n"),
             "t.csv: the file holds comments only; a header line and rows were expected");
 }
 
@@ -167,14 +167,14 @@ TEST(TableFiles, an_index_without_a_name_is_left_out) {
     EXPECT_EQ(table.numbers("v"), (Numbers{5, 6}));
     EXPECT_EQ(table.detected, "unnamed index column left out");
   }
-  EXPECT_EQ(complaint_of(",v\n0.5,5\n0.25,6\n"), "t.csv:1: column 1 has no name in the header");
+  EXPECT_EQ(refusal_of_file(",v\n0.5,5\n0.25,6\n"), "t.csv:1: column 1 has no name in the header");
   EXPECT_EQ(parse_file("a,b,\n1,2,\n3,4,\n").detected, "empty column 3 left out");
 }
 
 TEST(TableFiles, a_first_line_may_tell_the_separator) {
   const Table table = parse_file("sep=;\na;b\n1;2\n");
   EXPECT_EQ(table.numbers("b"), Numbers{2});
-  EXPECT_EQ(complaint_of("sep=;\na;b\n1\n"), "t.csv:3: 1 field; the header has 2");
+  EXPECT_EQ(refusal_of_file("sep=;\na;b\n1\n"), "t.csv:3: 1 field; the header has 2");
 }
 
 TEST(TableFiles, gzip_is_undone_also_in_several_streams) {
@@ -190,20 +190,20 @@ TEST(TableFiles, gzip_is_undone_also_in_several_streams) {
 TEST(TableFiles, damaged_gzip_is_refused) {
   std::string bytes = gzip("a,b\n1,2\n3,4\n");
   const std::string says = "t.csv: the gzip data is damaged or ends early; copy or compress the file again";
-  EXPECT_EQ(complaint_of(bytes.substr(0, bytes.size() - 6)), says);
+  EXPECT_EQ(refusal_of_file(bytes.substr(0, bytes.size() - 6)), says);
   bytes[12] = static_cast<char>(bytes[12] ^ 0x55);
-  EXPECT_EQ(complaint_of(bytes), says);
+  EXPECT_EQ(refusal_of_file(bytes), says);
 }
 
 TEST(TableFiles, other_kinds_of_files_are_named_with_advice) {
   using namespace std::string_literals;
-  EXPECT_EQ(complaint_of("PK\x03\x04....xl/workbook.xml"), "t.csv is an Excel workbook; save it as CSV");
-  EXPECT_EQ(complaint_of("\xd0\xcf\x11\xe0"), "t.csv is an old Excel workbook; save it as CSV");
-  EXPECT_EQ(complaint_of("PAR1"),
+  EXPECT_EQ(refusal_of_file("PK\x03\x04....xl/workbook.xml"), "t.csv is an Excel workbook; save it as CSV");
+  EXPECT_EQ(refusal_of_file("\xd0\xcf\x11\xe0"), "t.csv is an old Excel workbook; save it as CSV");
+  EXPECT_EQ(refusal_of_file("PAR1"),
             "t.csv is a Parquet file; read it in Python and fit it with the Python package, or save it as CSV");
-  EXPECT_EQ(complaint_of("BZh91AY"), "t.csv is compressed with bzip2; decompress it first");
-  EXPECT_EQ(complaint_of(gzip(gzip("a\n1\n"))), "t.csv: is compressed twice; decompress it first");
-  EXPECT_EQ(complaint_of(gzip("X\n\0\0\0\3"s)),
+  EXPECT_EQ(refusal_of_file("BZh91AY"), "t.csv is compressed with bzip2; decompress it first");
+  EXPECT_EQ(refusal_of_file(gzip(gzip("a\n1\n"))), "t.csv: is compressed twice; decompress it first");
+  EXPECT_EQ(refusal_of_file(gzip("X\n\0\0\0\3"s)),
             "t.csv is an R object; save it with write.csv(table, row.names = FALSE)");
 }
 
