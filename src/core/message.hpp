@@ -36,7 +36,7 @@ class Message {
   double number() { return values_.at(at_++); }
   Matrix table() {
     const auto rows = static_cast<Index>(number()), columns = static_cast<Index>(number());
-    const Matrix made = Eigen::Map<const Matrix>(values_.data() + at_, rows, columns);
+    Matrix made = Eigen::Map<const Matrix>(values_.data() + at_, rows, columns);
     at_ += static_cast<std::size_t>(made.size());
     return made;
   }

@@ -70,9 +70,8 @@ void keep_numbers_as_text(Table& table) {
 
 ChannelScale parse_channel_scale(const std::string& text) {
   const auto equals = text.rfind('=');
-  const ChannelScale choice = equals == std::string::npos
-                                  ? ChannelScale{"", text}
-                                  : ChannelScale{text.substr(0, equals), text.substr(equals + 1)};
+  ChannelScale choice = equals == std::string::npos ? ChannelScale{"", text}
+                                                    : ChannelScale{text.substr(0, equals), text.substr(equals + 1)};
   (void)parse_scale(choice.scale, 1);  // Throws before any file is read.
   return choice;
 }

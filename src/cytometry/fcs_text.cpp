@@ -45,7 +45,7 @@ std::string read_version(std::string_view content, const std::string& source) {
                     "{} bytes",
                     source, header_size));
   }
-  const std::string version(trimmed(content.substr(0, 6)));
+  std::string version(trimmed(content.substr(0, 6)));
   for (const char* known : {"FCS2.0", "FCS3.0", "FCS3.1", "FCS3.2"}) {
     if (version == known) return version;
   }

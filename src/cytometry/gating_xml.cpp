@@ -83,34 +83,34 @@ class Reader {
     throw BadData(fmt::format("{}: <{}>: {}", place(node.offset_debug()), node.name(), what));
   }
 
-  std::string text_attribute(const Node& node, std::string_view name) const {
+  [[nodiscard]] std::string text_attribute(const Node& node, std::string_view name) const {
     const auto value = attribute(node, name);
     if (!value || value->empty()) fail(node, fmt::format("the attribute {} is missing", name));
     return *value;
   }
 
-  double number_in(const Node& node, std::string_view name, const std::string& text) const {
+  [[nodiscard]] double number_in(const Node& node, std::string_view name, const std::string& text) const {
     if (const auto number = to_number(text)) return *number;
     fail(node, fmt::format("{} = \"{}\"; a number was expected", name, text));
   }
 
-  double number(const Node& node, std::string_view name) const {
+  [[nodiscard]] double number(const Node& node, std::string_view name) const {
     return number_in(node, name, text_attribute(node, name));
   }
 
-  std::optional<double> optional_number(const Node& node, std::string_view name) const {
+  [[nodiscard]] std::optional<double> optional_number(const Node& node, std::string_view name) const {
     const auto text = attribute(node, name);
     if (!text) return std::nullopt;
     return number_in(node, name, *text);
   }
 
-  Node only_child(const Node& node, std::string_view name) const {
+  [[nodiscard]] Node only_child(const Node& node, std::string_view name) const {
     const auto found = children(node, name);
     if (found.size() != 1) fail(node, fmt::format("one <{}> was expected, there are {}", name, found.size()));
     return found.front();
   }
 
-  [[nodiscard]] std::string element_text(const Node& node) const { return node.text().get(); }
+  [[nodiscard]] static std::string element_text(const Node& node) { return node.text().get(); }
 
   void add_scale(const Node& node) {
     const std::string id = text_attribute(node, "id");
@@ -129,14 +129,14 @@ class Reader {
     fail(node, "one of flin, flog, fasinh, logicle, hyperlog or fratio was expected");
   }
 
-  Ratio ratio(const Node& node) const {
+  [[nodiscard]] Ratio ratio(const Node& node) const {
     const auto channels = children(node, "fcs-dimension");
     if (channels.size() != 2) fail(node, fmt::format("two channels were expected, there are {}", channels.size()));
     return {text_attribute(channels[0], "name"), text_attribute(channels[1], "name"), number(node, "A"),
             number(node, "B"), number(node, "C")};
   }
 
-  std::optional<Scale> scale_of(const Node& node) const {
+  [[nodiscard]] std::optional<Scale> scale_of(const Node& node) const {
     try {
       if (is(node, "flin")) return checked(node, ParametrizedLinear{number(node, "T"), number(node, "A")});
       if (is(node, "flog")) return checked(node, ParametrizedLog{number(node, "T"), number(node, "M")});
@@ -151,13 +151,13 @@ class Reader {
     return std::nullopt;
   }
 
-  LogicleParameters parameters(const Node& node) const {
+  [[nodiscard]] LogicleParameters parameters(const Node& node) const {
     return {.t = number(node, "T"), .w = number(node, "W"), .m = number(node, "M"), .a = number(node, "A")};
   }
 
   /// The top of every scale is mapped to 1; when it is not, the parameters are out of their ranges.
   template <class Parametrized>
-  Scale checked(const Node& node, const Parametrized& scale) const {
+  [[nodiscard]] Scale checked(const Node& node, const Parametrized& scale) const {
     if (!(scale.t > 0) || !(std::abs(scale(scale.t) - 1) < 1e-6) || !(scale(scale.t) > scale(scale.t / 2))) {
       fail(node,
            "the parameters do not define an increasing scale; T > 0, M > 0 and A between 0 and T (flin) or M (fasinh) "
@@ -188,7 +188,7 @@ class Reader {
     set_.matrices.emplace(id, std::move(spillover));
   }
 
-  Vector values(const Node& node, std::string_view element, std::size_t count) const {
+  [[nodiscard]] Vector values(const Node& node, std::string_view element, std::size_t count) const {
     const auto found = children(node, element);
     if (found.size() != count || count == 0) {
       fail(node,
@@ -199,8 +199,8 @@ class Reader {
     return out;
   }
 
-  Matrix matrix(const Node& node, std::string_view row, std::string_view entry, std::size_t rows,
-                std::size_t columns) const {
+  [[nodiscard]] Matrix matrix(const Node& node, std::string_view row, std::string_view entry, std::size_t rows,
+                              std::size_t columns) const {
     const auto found = children(node, row);
     if (found.size() != rows) fail(node, fmt::format("{} <{}> were expected, there are {}", rows, row, found.size()));
     std::vector<Vector> lines;
@@ -242,7 +242,7 @@ class Reader {
     return draft(node, std::move(shape), attribute(node, "parent_id").value_or(""));
   }
 
-  Dimension dimension(const Node& node) const {
+  [[nodiscard]] Dimension dimension(const Node& node) const {
     Dimension out;
     out.compensation = attribute(node, "compensation-ref").value_or(out.compensation);
     out.scale = attribute(node, "transformation-ref").value_or("");
@@ -267,14 +267,14 @@ class Reader {
     return out;
   }
 
-  std::vector<Dimension> dimensions(const Node& node) const {
+  [[nodiscard]] std::vector<Dimension> dimensions(const Node& node) const {
     std::vector<Dimension> out;
     for (const Node& child : children(node, "dimension")) out.push_back(dimension(child));
     if (out.empty()) fail(node, "at least one <dimension> was expected");
     return out;
   }
 
-  RectangleGate rectangle(const Node& node) const {
+  [[nodiscard]] RectangleGate rectangle(const Node& node) const {
     RectangleGate gate;
     for (const Node& child : children(node, "dimension")) {
       RectangleGate::Side side{dimension(child), optional_number(child, "min"), optional_number(child, "max")};
@@ -285,7 +285,7 @@ class Reader {
     return gate;
   }
 
-  PolygonGate polygon(const Node& node) const {
+  [[nodiscard]] PolygonGate polygon(const Node& node) const {
     const std::vector<Dimension> both = dimensions(node);
     if (both.size() != 2) fail(node, fmt::format("two <dimension> were expected, there are {}", both.size()));
     const std::size_t vertices = children(node, "vertex").size();
@@ -293,7 +293,7 @@ class Reader {
     return {both[0], both[1], matrix(node, "vertex", "coordinate", vertices, 2)};
   }
 
-  EllipsoidGate ellipsoid(const Node& node) const {
+  [[nodiscard]] EllipsoidGate ellipsoid(const Node& node) const {
     EllipsoidGate gate;
     gate.dimensions = dimensions(node);
     const std::size_t count = gate.dimensions.size();
@@ -334,7 +334,7 @@ class Reader {
     }
   }
 
-  RectangleGate quadrant(const Node& node, const std::map<std::string, Divider>& dividers) const {
+  [[nodiscard]] RectangleGate quadrant(const Node& node, const std::map<std::string, Divider>& dividers) const {
     RectangleGate gate;
     for (const Node& position : children(node, "position")) {
       const std::string id = text_attribute(position, "divider_ref");
@@ -371,7 +371,7 @@ class Reader {
     if (count == 0) fail(list, "at least one <gateReference> was expected");
   }
 
-  std::size_t position_of(const std::string& id, const Drafted& by) const {
+  [[nodiscard]] std::size_t position_of(const std::string& id, const Drafted& by) const {
     const auto found = positions_.find(id);
     if (found != positions_.end()) return found->second;
     throw BadData(fmt::format("{}: gate \"{}\" refers to the gate \"{}\", which is not in the file", place(by.offset),

@@ -158,7 +158,7 @@ Estimate by_prior(const Auto& options, const Facts&, const Input& input) {
 
 /// All links where the order leaves the answer open. Where it tells something, they have to tell it certainly and agree
 /// with it; an order that is chance contradicts nothing.
-Estimate order_or_all_links(const Auto& options, const Facts& facts, const Input& input, Estimate in_order) {
+Estimate order_or_all_links(const Auto& options, const Facts& facts, const Input& input, const Estimate& in_order) {
   Estimate all_links = by_all_links(options, facts, input, in_order.identifiable.reason + "; ");
   const Verdict verdict = all_links.identifiable.verdict;
   if (in_order.order_is_chance) return verdict == Verdict::not_identifiable && facts.hinted ? in_order : all_links;
@@ -182,7 +182,7 @@ Estimate more_certain_of(const Auto& options, const Facts& facts, const Input& i
 Estimate by_order_first(const Auto& options, const Facts& facts, const Input& input) {
   Estimate in_order = safer_than_regression(options, input, by_order(options, input));
   return in_order.identifiable.verdict == Verdict::not_identifiable
-             ? order_or_all_links(options, facts, input, std::move(in_order))
+             ? order_or_all_links(options, facts, input, in_order)
              : more_certain_of(options, facts, input, std::move(in_order));
 }
 

@@ -25,8 +25,8 @@ namespace {
 
 // Hypotheses run in rounds of a fixed number of streams and are compared only between rounds: which of them are dropped
 // early depends on the best so far, and must not depend on threads.
-constexpr int streams = 16;
-constexpr int per_stream = 64;
+constexpr Index streams = 16;
+constexpr Index per_stream = 64;
 constexpr Index probe_rows = 128;
 
 struct Hypothesis {
@@ -253,7 +253,7 @@ class Apart {
 template <class Scene>
 Hypothesis search(const Scene& scene, Index samples, const Run& run, bool& stopped) {
   std::vector<RandomStream> random;
-  for (int k = 0; k < streams; ++k) random.emplace_back(run.seed, Stream::consensus, std::uint64_t(k));
+  for (Index k = 0; k < streams; ++k) random.emplace_back(run.seed, Stream::consensus, std::uint64_t(k));
   Hypothesis best;
   for (Index done = 0; done < samples && !stopped; done += streams * per_stream) {
     std::vector<Hypothesis> found(streams);

@@ -63,8 +63,8 @@ void require_start_fits(const Estimator& estimator, const Model& bound) {
 /// The first sentence is about the transport problem at the answer, which only some estimators minimise themselves.
 std::string in_words(const Evaluation& last, const Estimate& estimate) {
   const Candidate& best = estimate.candidates.front();
-  const std::string outer = fmt::format("{} after {} iterations: {}", best.converged ? "converged" : "did not converge",
-                                        best.iterations, best.message);
+  std::string outer = fmt::format("{} after {} iterations: {}", best.converged ? "converged" : "did not converge",
+                                  best.iterations, best.message);
   if (!estimate.solves_transport) return outer;
   const std::string inner = last.converged
                                 ? fmt::format("inner problem converged (marginal error {:.1e})", last.marginal_error)
@@ -114,7 +114,7 @@ Evaluation evaluate_answer(const Input& input, const EvaluatorOptions& options, 
                            PlanFacts& plan) {
   Evaluator evaluator(input.problem, input.bound, options);
   const Vector& w = estimate.candidates.front().parameters;
-  const Evaluation last = evaluator.evaluate(w);
+  Evaluation last = evaluator.evaluate(w);
   plan.backend = evaluator.backend();
   plan.transport_cost = last.transport_cost;
   plan.epsilon = evaluator.epsilon();

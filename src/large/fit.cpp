@@ -31,14 +31,15 @@ Robot robot_of(const Estimator& estimator) {
   if (const auto* robot = std::get_if<Robot>(&estimator)) return *robot;
   if (const auto* robust = std::get_if<RobotRobust>(&estimator)) return robust->robot;
   const auto* automatic = std::get_if<Auto>(&estimator);
-  return {.precision = precision_of(estimator), .limit = automatic ? automatic->limit : IterationLimit{}};
+  return {.precision = precision_of(estimator), .limit = automatic != nullptr ? automatic->limit : IterationLimit{}};
 }
 
 void require_supported(const LargeTables& tables, const Estimator& estimator) {
   if (!traits_of(estimator).in_pieces)
     throw InvalidInput(fmt::format("tables in pieces can be fitted by {}; not by {}",
                                    estimators_with(&EstimatorTraits::in_pieces), name_of(estimator)));
-  if (const auto* robust = std::get_if<RobotRobust>(&estimator); robust && (robust->rho1 >= 0 || robust->rho2 >= 0))
+  if (const auto* robust = std::get_if<RobotRobust>(&estimator);
+      robust != nullptr && (robust->rho1 >= 0 || robust->rho2 >= 0))
     throw InvalidInput(fmt::format("{} and {} belong to a number of rows; for tables in pieces give {}", option("rho1"),
                                    option("rho2"), option("unmatched")));
   const Optimizer optimizer = robot_of(estimator).descent.optimizer;

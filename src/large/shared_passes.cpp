@@ -205,7 +205,7 @@ MixtureSums SharedPasses::mixture_sums(const Vector& w, const MixtureState& stat
   found.squares = sums[3];
   const double* at = sums.data() + 4;
   auto next = [&](Index rows, Index columns) {
-    const Matrix table = Eigen::Map<const Matrix>(at, rows, columns);
+    Matrix table = Eigen::Map<const Matrix>(at, rows, columns);
     at += rows * columns;
     return table;
   };

@@ -26,9 +26,9 @@ namespace unshuffle {
 
 namespace {
 
-constexpr Index sample_size = 3000;  // rows of either side on which starts are tried
-constexpr int most_starts = 48;      // tried, when the best optimum does not recur
-constexpr int round_size = 8;        // tried before looking whether it did
+constexpr Index sample_size = 3000;    // rows of either side on which starts are tried
+constexpr int most_starts = 48;        // tried, when the best optimum does not recur
+constexpr std::size_t round_size = 8;  // tried before looking whether it did
 constexpr int fewest_rounds = 3;
 constexpr int recurrences = 3;  // of the best optimum that end the search
 constexpr int moment_tries = 800;
@@ -198,7 +198,7 @@ class Search {
   }
 
   /// The likelihood forms a valley along its directions of least curvature; other optima may lie further along it.
-  std::vector<FoundOptimum> along_flat_directions(const Optimum& best) const {
+  [[nodiscard]] std::vector<FoundOptimum> along_flat_directions(const Optimum& best) const {
     LinkLikelihood likelihood(problem_, bound_, loose(options_, 1e-6));
     const Index p = best.parameters.size();
     const Vector unit = natural_steps(problem_, bound_, best.parameters);

@@ -51,7 +51,7 @@ double BlockRows::self_entropy() const {
   return (weights.array() * weights.array().log()).sum();
 }
 
-Matrix BlockRows::weighted(Matrix x) const {
+Matrix BlockRows::weighted(const MatrixRef& x) const {
   if (weights.size() == 0) return x / static_cast<double>(size());
   return weights.asDiagonal() * x;
 }

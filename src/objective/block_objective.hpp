@@ -33,7 +33,7 @@ struct BlockRows {
   /// Σ μ log μ.
   [[nodiscard]] double self_entropy() const;
   /// x multiplied by the rows' weights.
-  [[nodiscard]] Matrix weighted(Matrix x) const;
+  [[nodiscard]] Matrix weighted(const MatrixRef& x) const;
   /// The weights, equal ones too.
   [[nodiscard]] Vector all_weights() const;
 };

@@ -352,7 +352,7 @@ void Evaluator::State::differentiate_dense(const VectorRef& w, Evaluation& evalu
   for_blocks([&](std::size_t b) {
     Vector gradient = Vector::Zero(model->parameters());
     pull_back_dense(dense_blocks[b], rows() * shares[b], w, gradient);
-    gradients[b] = std::move(gradient);
+    gradients[b] = gradient;
   });
   for (const std::size_t b : together) gradients[b] = sum_of_all(team, std::move(gradients[b]));
   exchange(gradients);

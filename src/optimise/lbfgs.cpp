@@ -80,7 +80,7 @@ class LineSearch {
   }
 
  private:
-  LinePoint evaluate(double length) const {
+  [[nodiscard]] LinePoint evaluate(double length) const {
     LinePoint here;
     here.length = length;
     here.sample = f_(origin_ + length * along_, false);

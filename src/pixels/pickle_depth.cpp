@@ -61,7 +61,7 @@ class PickleMachine {
     depths_.push_back(checked(depth));
   }
 
-  int checked(int depth) const {
+  [[nodiscard]] int checked(int depth) const {
     if (depth > deepest) refuse("its values are nested too deep");
     return depth;
   }

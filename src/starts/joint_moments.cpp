@@ -20,8 +20,8 @@ namespace {
 
 constexpr Index most_features = 6;  // a tensor of fourth moments has the fourth power of it
 constexpr Index fewest_rows = 20;
-constexpr int tries = 100;
-constexpr int most_steps = 100;
+constexpr int axis_tries = 100;
+constexpr int most_axis_steps = 100;
 constexpr double same_map = 0.2;  // distance of rotations below which they are one
 
 /// A table in coordinates of mean zero and covariance one.
@@ -50,7 +50,7 @@ Whitened whitened(const Matrix& table, Index count) {
 /// E[v_i v_j ...] of so many factors, the first index fastest.
 Vector moments(const Matrix& rows, int order) {
   const Index width = rows.cols();
-  Vector sum = Vector::Zero(Index(std::pow(double(width), order) + 0.5));
+  Vector sum = Vector::Zero(std::lround(std::pow(double(width), order)));
   for (Index row = 0; row < rows.rows(); ++row) {
     Matrix product = Matrix::Ones(1, 1);
     for (int factor = 0; factor < order; ++factor)
@@ -102,7 +102,7 @@ Rotation descended(const std::vector<MomentsOfBoth>& both, Matrix m) {
   Matrix gradient, next_gradient;
   double here = misfit(m, gradient);
   double step = 0.1;
-  for (int taken = 0; taken < most_steps && step > flat; ++taken) {
+  for (int taken = 0; taken < most_axis_steps && step > flat; ++taken) {
     const Matrix inward = gradient * m.transpose();
     const Matrix along = gradient - 0.5 * (inward + inward.transpose()) * m;
     if (along.norm() < flat) break;
@@ -123,7 +123,7 @@ Rotation descended(const std::vector<MomentsOfBoth>& both, Matrix m) {
 std::vector<Rotation> distinct_rotations(const std::vector<MomentsOfBoth>& both, Index rows, Index columns,
                                          std::size_t limit, RandomStream& random) {
   std::vector<Rotation> found;
-  for (int k = 0; k < tries; ++k) {
+  for (int k = 0; k < axis_tries; ++k) {
     const Matrix any = Matrix::NullaryExpr(rows, columns, [&] { return random.normal(); });
     found.push_back(descended(both, nearest_orthonormal(any)));
   }

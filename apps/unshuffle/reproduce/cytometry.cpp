@@ -42,7 +42,7 @@ Measurements measure(const Settings& settings) {
       for (const std::string& method : methods) {
         const Measurement place{arrangements[k] == 0 ? "FC" : "GFC", double(k), run, method, "", 0};
         const TrialOptions options{.seed = settings.seed + std::uint64_t(run)};
-        tasks.push_back([=] { return try_method(place, draw(settings, arrangements[k], run), Linear(), options); });
+        tasks.emplace_back([=] { return try_method(place, draw(settings, arrangements[k], run), Linear(), options); });
       }
     }
   }

@@ -37,7 +37,7 @@ Measurements measure_four_panels(const Settings& settings, Design design, const 
           if (settings.quick) options.rows = 200;
           sweep.set(options, x);
           const Measurement place{sweep.panel, x, run, method, "", 0};
-          tasks.push_back([=] { return trial(place, options); });
+          tasks.emplace_back([=] { return trial(place, options); });
         }
       }
     }

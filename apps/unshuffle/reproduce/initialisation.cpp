@@ -26,7 +26,7 @@ Measurements measure(const Settings& settings) {
   for (int draw = 0; draw < settings.repetitions(); ++draw) {
     for (int start = 0; start < starts; ++start) {
       for (const std::string method : {"am", "robot"}) {
-        tasks.push_back([=, seed = settings.seed + std::uint64_t(draw)]() -> Measurements {
+        tasks.emplace_back([=, seed = settings.seed + std::uint64_t(draw)]() -> Measurements {
           const Sample sample = sample_of({.design = Design::sensing, .shuffle = 1, .seed = seed});
           std::vector<double> from(static_cast<std::size_t>(sample.train.z.cols()));
           RandomStream random(seed, 73 + std::uint64_t(start));

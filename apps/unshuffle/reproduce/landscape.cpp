@@ -35,7 +35,9 @@ struct Smoothing {
 
 int local_minima(const std::vector<double>& values) {
   int found = 0;
-  for (std::size_t k = 1; k + 1 < values.size(); ++k) found += values[k] < values[k - 1] && values[k] <= values[k + 1];
+  for (std::size_t k = 1; k + 1 < values.size(); ++k) {
+    if (values[k] < values[k - 1] && values[k] <= values[k + 1]) ++found;
+  }
   return found;
 }
 

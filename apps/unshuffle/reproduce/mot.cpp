@@ -112,7 +112,7 @@ Measurements measure(const Settings& settings) {
   std::vector<Outcome> outcomes(videos.size() * methods.size());
   std::vector<Task> tasks;
   for (std::size_t k = 0; k < outcomes.size(); ++k) {
-    tasks.push_back([&, k] {
+    tasks.emplace_back([&, k] {
       const std::size_t video = k / methods.size();
       const std::string& method = methods[k % methods.size()];
       outcomes[k] = run_method(method, videos[video], settings.seed);

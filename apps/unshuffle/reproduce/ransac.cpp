@@ -26,7 +26,7 @@ Measurements measure(const Settings& settings) {
                                        .mean = mean,
                                        .seed = options.seed};
           const Measurement place{fmt::format("features N({:g}, I)", mean), 100 * shuffle, run, method, "", 0};
-          tasks.push_back([=] { return try_method(place, sample_of(design), Linear(false), options); });
+          tasks.emplace_back([=] { return try_method(place, sample_of(design), Linear(false), options); });
         }
       }
     }

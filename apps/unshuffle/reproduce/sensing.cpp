@@ -53,7 +53,7 @@ Measurements measure(const Settings& settings) {
           const Measurement place{panel_name(over_dimension, mean), x, run, "", "", 0};
           // Thousands of batches take a while; a few draws show where the paper's settings lead.
           const bool paper = mean == 1 && over_dimension && (settings.quick ? x == 5 : run < 3);
-          tasks.push_back([=] { return try_all(place, design, options, paper); });
+          tasks.emplace_back([=] { return try_all(place, design, options, paper); });
         }
       }
     }

@@ -119,14 +119,12 @@ concept SelfDescribing = requires(T field, const OptionText& text, const OptionV
 
 template <class T>
 OptionValue value_of(const T& field) {
-  if constexpr (std::same_as<T, bool>) {
+  if constexpr (std::same_as<T, bool> || std::floating_point<T>) {
     return field;
   } else if constexpr (Worded<T>) {
     return std::string(name_of(field));
   } else if constexpr (std::integral<T>) {
     return static_cast<std::int64_t>(field);
-  } else if constexpr (std::floating_point<T>) {
-    return field;
   } else {
     static_assert(SelfDescribing<T>);
     return field.value();
