@@ -243,6 +243,7 @@ std::optional<double> parse_number(std::string_view text, const TextFormat& form
   std::string plain;
   if (left.starts_with('-')) plain = "-";
   if (left.starts_with('-') || left.starts_with('+')) left.remove_prefix(1);
+  if (left.starts_with('-') || left.starts_with('+')) return std::nullopt;  // +-1 is no number
   const auto rest = append_whole_part(plain, left, format.thousands);
   if (!rest) return std::nullopt;
   left = *rest;

@@ -102,7 +102,8 @@ TEST(TableFiles, what_could_be_a_thousand_or_one_is_not_guessed) {
 }
 
 TEST(TableFiles, groups_of_other_than_three_digits_are_no_numbers) {
-  for (const std::string cell : {"1,23,456", "1234,567.5", "1,2345.5", ",123.5", "1,,234.5", "12.03.2024"})
+  for (const std::string cell :
+       {"1,23,456", "1234,567.5", "1,2345.5", ",123.5", "1,,234.5", "12.03.2024", "+-1", "--1,5", "+-1,234.5"})
     EXPECT_FALSE(parse_file("a;b\n\"" + cell + "\";1\n\"" + cell + "\";2\n").column("a").numeric()) << cell;
 }
 
