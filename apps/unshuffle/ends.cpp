@@ -23,7 +23,7 @@ namespace {
 
 [[noreturn]] void leave_with(const char* message, int exit_code) {
   remove_unfinished_files();
-  (void)!::write(STDERR_FILENO, message, std::strlen(message));
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, message, std::strlen(message));
   ::_exit(exit_code);
 }
 

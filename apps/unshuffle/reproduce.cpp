@@ -106,7 +106,9 @@ void keep_settings(const ReproduceCommand& command) {
 
 /// A word of a command that can be pasted into a shell.
 std::string for_shell(const std::string& word) {
-  const auto plain = [](unsigned char c) { return c >= 0x80 || std::isalnum(c) || std::strchr("/._-+", c); };
+  const auto plain = [](unsigned char c) {
+    return c >= 0x80 || std::isalnum(c) != 0 || std::strchr("/._-+", c) != nullptr;
+  };
   if (std::ranges::all_of(word, plain)) return word;
   std::string quoted = "'";
   for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);

@@ -101,9 +101,11 @@ Estimate by_order(const Auto& options, const Input& input) {
 // expected squared error of w is tr(VQ), that of b is tr(SQ) + |bias|², where |b - w|²_Q - tr((V - S)Q) estimates the
 // bias.
 Estimate safer_than_regression(const Auto& options, const Input& input, Estimate in_order) {
-  // Adjusted regression averages over the possible shares of wrong links, including none.
-  const bool settled =
-      in_order.identifiable.verdict == Verdict::identified || std::holds_alternative<Adjusted>(*in_order.chosen);
+  // Adjusted regression averages over the possible shares of wrong links, including none; where it leaves everything
+  // open, it may still be far from regression.
+  const Verdict verdict = in_order.identifiable.verdict;
+  const bool settled = verdict == Verdict::identified ||
+                       (verdict != Verdict::not_identifiable && std::holds_alternative<Adjusted>(*in_order.chosen));
   if (settled || in_order.covariance.size() == 0 || !input.bound.linear_in_parameters()) return in_order;
   const CandidateLinks links = candidates_of(input.problem, input.bound, links_in_order(input.problem));
   const LeastSquares linked = best_least_squares(input.problem, input.bound, links.rows, links.weights, input.run.seed);
