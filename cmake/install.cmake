@@ -20,7 +20,11 @@ install(FILES ${PROJECT_BINARY_DIR}/unshuffleConfig.cmake ${PROJECT_BINARY_DIR}/
 
 # pkg-config knows nothing of targets: what the static library needs is written out.
 set(UNSHUFFLE_PC_LIBS "-lfmt -lpugixml ${OpenMP_CXX_FLAGS}")
-foreach(library IN LISTS CSV_LIBRARY LAPACK_LIBRARIES)
+set(UNSHUFFLE_ZSTD_USED "")
+if(UNSHUFFLE_ZSTD)
+  set(UNSHUFFLE_ZSTD_USED ${ZSTD_LIBRARY})
+endif()
+foreach(library IN LISTS CSV_LIBRARY ZLIB_LIBRARIES UNSHUFFLE_ZSTD_USED LAPACK_LIBRARIES)
   # By name where linkers look anyway: another machine may have the file elsewhere.
   get_filename_component(folder "${library}" DIRECTORY)
   if(folder IN_LIST CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES)

@@ -10,5 +10,5 @@ set(CPACK_DEBIAN_PACKAGE_SECTION math)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # For those who build against the library.
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS
-  "libeigen3-dev, libfmt-dev, nlohmann-json3-dev, libopenblas-dev, libpugixml-dev, libcsv-dev")
+  "libeigen3-dev, libfmt-dev, nlohmann-json3-dev, libopenblas-dev, libpugixml-dev, libcsv-dev, zlib1g-dev, libzstd-dev")
 include(CPack)

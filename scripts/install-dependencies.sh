@@ -7,7 +7,7 @@ set -euo pipefail
 packages=(
   g++ cmake ninja-build ccache pkg-config dpkg-dev python3 python3-dev python3-venv
   libeigen3-dev libopenblas-dev liblapack-dev liblapacke-dev libboost-dev libcli11-dev libfmt-dev nlohmann-json3-dev
-  libcsv-dev libpugixml-dev
+  libcsv-dev libpugixml-dev zlib1g-dev libzstd-dev
   libgtest-dev libbenchmark-dev
 )
 if [ "${1:-}" = --tests ] || [ "${1:-}" = --all ]; then

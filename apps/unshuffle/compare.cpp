@@ -108,8 +108,9 @@ void tell_of_unread_options(const EstimatorFlags& flags, const std::vector<Estim
 }
 
 Test read_test(const CompareCommand& command, const ColumnChoice& columns) {
-  const Table table =
+  Table table =
       read_tables({command.test}, command.tables.events, KeepText::where_needed, command.tables.quiet).front();
+  code_features(table, columns);
   return {table.matrix(*columns.x), table.matrix(*columns.z), table.matrix(columns.response)};
 }
 
@@ -212,18 +213,19 @@ Bench prepare(const CompareCommand& command) {
               .test = {},
               .truth = {},
               .true_links = {}};
-  const TablesAsProblem loaded = load(command.tables);
+  const RowOrder order = order_of(command.links, command.tables.features.empty());
+  const LoadedTables loaded = load(command.tables, order);
   bench.problem = loaded.problem;
-  bench.problem.order = order_of(command.links, command.tables.features.empty());
-  bench.problem.known = known_pairs(command.links);
-  bench.problem.prior = pair_weights(command.links);
+  bench.problem.order = order;
+  bench.problem.known = in_kept_rows(known_pairs(command.links), loaded.rows);
+  bench.problem.prior = in_kept_rows(pair_weights(command.links), loaded.rows);
   bench.bound = bench.model->bound_to(bench.problem);
   require_estimable(bench.problem, *bench.bound);
   if (!command.test.empty()) bench.test = read_test(command, loaded.columns);
   if (!command.links.truth.empty()) {
     const std::string& path = command.links.truth;
     bench.truth = in_order(parameters_from_json(read_file(path), path), bench.bound->parameter_names(), path);
-    bench.true_links = true_pairs(path);
+    bench.true_links = in_kept_rows(true_pairs(path), loaded.rows);
   }
   return bench;
 }

@@ -127,11 +127,11 @@ std::string trace_csv(const Result& fit) {
   return out;
 }
 
-std::string links_csv(const Result& fit) {
+std::string links_csv(const Result& fit, const KeptRows& kept) {
   std::string out = "response_row,probability\n";
   for (Index row = 0; row < fit.link_probabilities.size(); ++row) {
     if (std::isnan(fit.link_probabilities[row])) continue;
-    out += fmt::format("{},", row);
+    out += fmt::format("{},", kept.all ? row : kept.rows[static_cast<std::size_t>(row)]);
     append_number(out, fit.link_probabilities[row]);
     out += '\n';
   }
@@ -139,13 +139,14 @@ std::string links_csv(const Result& fit) {
 }
 
 /// The requested outputs other than the summary. Tables in pieces have neither pairs nor a report.
-void write_outputs(const FitCommand& command, const Fitted& fitted, const std::vector<KnownPair>& truth) {
+void write_outputs(const FitCommand& command, const Fitted& fitted, const Preparation& rows,
+                   const std::vector<KnownPair>& truth) {
   const FitOutputs& outputs = command.outputs;
   const Result& result = fitted.result();
   if (!outputs.out.empty()) fitted.save(outputs.out);
-  if (!outputs.pairs.empty()) write_whole_file(outputs.pairs, pairs_csv(fitted.match()));
+  if (!outputs.pairs.empty()) write_whole_file(outputs.pairs, pairs_csv(in_file_rows(fitted.match(), rows)));
   if (!outputs.trace.empty()) write_whole_file(outputs.trace, trace_csv(result));
-  if (!outputs.links.empty()) write_whole_file(outputs.links, links_csv(result));
+  if (!outputs.links.empty()) write_whole_file(outputs.links, links_csv(result, rows.responses));
   if (!outputs.links.empty() && result.link_probabilities.size() == 0 && !command.tables.quiet) {
     note(fmt::format("{} has no rows: {} gives no probabilities of links in the order given", outputs.links,
                      name_of(fitted.context().chosen)));
@@ -182,6 +183,7 @@ std::string needs_memory(const FitCommand& command, const Estimator& estimator) 
       {command.tables.response.size() > 1, "several columns of --response"},
       {!command.tables.groups.empty(), "--group"},
       {!command.tables.weights.empty(), "--weights"},
+      {command.tables.missing == "indicator", "--missing indicator"},
       {command.model.make()->additive() == nullptr, "this --model"},
       {!traits_of(estimator).in_pieces, "this --method"},
       {precision_of(estimator).backend == Backend::dense, "--backend dense"},
@@ -204,10 +206,10 @@ std::string needs_memory(const FitCommand& command, const Estimator& estimator) 
   return "";
 }
 
-int finish(const FitCommand& command, Fitted& fitted, const ColumnChoice& columns,
+int finish(const FitCommand& command, Fitted& fitted, const ColumnChoice& columns, const Preparation& rows = {},
            const std::vector<KnownPair>& truth = {}) {
   fitted.remember_columns(columns, command.one_table());
-  write_outputs(command, fitted, truth);
+  write_outputs(command, fitted, rows, in_kept_rows(truth, rows));
   print(command, fitted);
   return exit_code_of(fitted.result());
 }
@@ -263,11 +265,13 @@ int run_in_memory(const FitCommand& command, Estimator estimator, Team& team) {
   const auto truth = truth_path.empty() ? std::vector<KnownPair>{} : true_pairs(truth_path);
   TableOptions tables = command.tables;
   tables.quiet = tables.quiet || !team.leads();
-  TablesAsProblem loaded = load(tables);
+  const RowOrder order = order_of(command.links, command.one_table());
+  LoadedTables loaded = load(tables, order);
   Problem& problem = loaded.problem;
-  problem.order = order_of(command.links, command.one_table());
-  problem.known = command.links.truth.empty() ? known_pairs(command.links) : true_pairs(command.links.truth);
-  problem.prior = pair_weights(command.links);
+  problem.order = order;
+  problem.known = in_kept_rows(
+      command.links.truth.empty() ? known_pairs(command.links) : true_pairs(command.links.truth), loaded.rows);
+  problem.prior = in_kept_rows(pair_weights(command.links), loaded.rows);
   Execution execution = command.execution;
   execution.team = &team;
   {
@@ -277,7 +281,7 @@ int run_in_memory(const FitCommand& command, Estimator estimator, Team& team) {
   }
   execution.progress = progress_bar(tables.quiet);
   Fitted fitted = fit(std::move(problem), *model, estimator, execution);
-  return team.leads() ? finish(command, fitted, loaded.columns, truth) : 0;
+  return team.leads() ? finish(command, fitted, loaded.columns, loaded.rows, truth) : 0;
 }
 
 int run(const FitCommand& command) {

@@ -11,6 +11,7 @@
 #include "core/threads.hpp"
 #include "ends.hpp"
 #include "say.hpp"
+#include "suggest.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/memory.hpp"
 #include "unshuffle/core/team.hpp"
@@ -56,6 +57,7 @@ int run(int argc, char** argv) {
   const std::array commands{add_fit(root),           add_predict(root),  add_match(root),     add_compare(root),
                             add_simulate(root),      add_gradient(root), add_gate(root),      add_track(root),
                             add_train_tracker(root), add_evaluate(root), add_reproduce(root), add_info(root)};
+  if (const auto unknown = unknown_word(root, {argv + 1, argv + argc})) return complain(*unknown, 2);
   try {
     root.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -7,6 +7,7 @@
 #include "core/threads.hpp"
 #include "options.hpp"
 #include "pairs.hpp"
+#include "say.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/output_file.hpp"
 #include "unshuffle/fitted/fitted.hpp"
@@ -40,20 +41,24 @@ int run(const MatchCommand& command) {
   std::vector<std::string> paths{command.responses};
   if (!one_table) paths.push_back(command.features);
   std::vector<Table> tables = read_tables(paths, command.events, keep, command.quiet);
-  add_mass_gates(tables.front(), command.events, context.columns.response);
-  const Table& responses = tables.front();
-  const Table& features = tables.back();
-  const Problem problem = completed(tables_to_problem(responses, features, context.columns).problem);
+  std::vector<Table> coded = tables;
+  const Preparation rows = prepare_again(coded.front(), one_table ? nullptr : &coded.back(), context.columns);
+  if (!command.quiet) {
+    for (const std::string& one : rows.notes) note(one);
+  }
+  add_mass_gates(coded.front(), command.events, context.columns.response);
+  const Problem problem = completed(tables_to_problem(coded.front(), coded.back(), context.columns).problem);
+  coded.clear();
   require_feasible(problem, fitted.model(), fitted.context().chosen);
   use_threads(command.threads);
-  const Matching matching = fitted.match(problem, command.all ? LinkRows::all : LinkRows::kept);
+  const Matching matching = in_file_rows(fitted.match(problem, command.all ? LinkRows::all : LinkRows::kept), rows);
 
   std::string content;
   if (command.join.empty()) {
     content = pairs_csv(matching);
   } else {
     const Join join = command.join == "inner" ? Join::inner : command.join == "left" ? Join::left : Join::right;
-    content = joined_csv(matching, responses, features, join, command.spreadsheet_safe);
+    content = joined_csv(matching, tables.front(), tables.back(), join, command.spreadsheet_safe);
   }
   write_whole_file(command.out, content);
   if (!command.quiet) {

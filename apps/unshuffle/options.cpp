@@ -73,6 +73,11 @@ void require_common_values(const std::vector<SoftKey>& keys, const std::vector<s
   }
 }
 
+Missing missing_named(const std::string& word) {
+  if (word == "error") return Missing::error;
+  return word == "indicator" ? Missing::indicator : Missing::drop;
+}
+
 /// The text files of folders, such as det/det.txt and seqinfo.ini of a video, beside the inputs that are files.
 std::vector<std::string> files_of(const std::vector<std::string>& inputs) {
   namespace fs = std::filesystem;
@@ -96,8 +101,9 @@ std::vector<std::string> files_of(const std::vector<std::string>& inputs) {
 
 void add_table_options(CLI::App& command, TableOptions& options) {
   command
-      .add_option("RESPONSES", options.responses,
-                  "CSV, NPY or FCS with the response column(s) and the features in the same table.")
+      .add_option(
+          "RESPONSES", options.responses,
+          "CSV, NPY or FCS with the response column(s) and the features in the same table; - is standard input.")
       ->required();
   command.add_option(
       "FEATURES", options.features,
@@ -110,18 +116,22 @@ void add_table_options(CLI::App& command, TableOptions& options) {
       ->type_name("COL");
   options.x_given =
       command
-          .add_option(
-              "--x", options.x,
-              "Feature columns of RESPONSES to use; default: all other numeric columns, or none if there is only one "
-              "table.")
+          .add_option("--x", options.x,
+                      "Feature columns of RESPONSES to use; default: all others, or none if there is only one table.")
           ->delimiter(',')
           ->allow_extra_args(false)
           ->type_name("COL");
-  options.z_given =
-      command.add_option("--z", options.z, "Feature columns of FEATURES to use; default: all other numeric columns.")
-          ->delimiter(',')
-          ->allow_extra_args(false)
-          ->type_name("COL");
+  options.z_given = command.add_option("--z", options.z, "Feature columns of FEATURES to use; default: all others.")
+                        ->delimiter(',')
+                        ->allow_extra_args(false)
+                        ->type_name("COL");
+  command
+      .add_option(
+          "--missing", options.missing,
+          "Rows with missing cells (empty, NA, NaN, null, ...) in columns that are used: drop them, stop with an "
+          "error that lists the columns, or fill in the mean and add an indicator column.")
+      ->check(CLI::IsMember({"drop", "error", "indicator"}))
+      ->capture_default_str();
   command
       .add_option("--weights", options.weights,
                   "Column of row weights, in either table or both; at least 0, any scale.")
@@ -217,7 +227,7 @@ ColumnChoice column_choice(const TableOptions& options) {
   return columns;
 }
 
-TablesAsProblem load(const TableOptions& options) {
+LoadedTables load(const TableOptions& options, RowOrder order) {
   ColumnChoice columns = column_choice(options);
   if (options.events.equal_mass_gates > 0) {
     columns.groups.push_back({cytometry::mass_gate_column, cytometry::mass_gate_column});
@@ -225,14 +235,17 @@ TablesAsProblem load(const TableOptions& options) {
   std::vector<std::string> paths{options.responses};
   if (!options.features.empty()) paths.push_back(options.features);
   std::vector<Table> tables = read_tables(paths, options.events, KeepText::where_needed, options.quiet);
+  const PrepareOptions preparing{missing_named(options.missing), order == RowOrder::probably_linked};
+  Preparation rows = prepare(tables.front(), tables.size() == 1 ? nullptr : &tables.back(), columns, preparing);
   add_mass_gates(tables.front(), options.events, columns.response);
   TablesAsProblem loaded =
       tables.size() == 1 ? table_to_problem(tables[0], columns) : tables_to_problem(tables[0], tables[1], columns);
   require_common_values(loaded.problem.soft_keys, options.soft_groups);
   if (!options.quiet) {
-    for (const std::string& one : loaded.notes) note(one);
+    for (const auto& notes : {rows.notes, loaded.notes})
+      for (const std::string& one : notes) note(one);
   }
-  return loaded;
+  return {std::move(loaded.problem), std::move(loaded.columns), std::move(rows)};
 }
 
 void use_threads(int threads) {

@@ -8,6 +8,7 @@
 
 #include "event_options.hpp"
 #include "unshuffle/model/model.hpp"
+#include "unshuffle/tables/prepare.hpp"
 #include "unshuffle/tables/tables_to_problem.hpp"
 
 namespace unshuffle::app {
@@ -22,6 +23,7 @@ struct TableOptions {
   std::string weights;
   std::vector<std::string> groups;       ///< KEY or LEFT=RIGHT.
   std::vector<std::string> soft_groups;  ///< KEY:RATE or LEFT=RIGHT:RATE.
+  std::string missing = "drop";
   EventFlags events;
   bool quiet = false;
   CLI::Option* x_given = nullptr;
@@ -63,8 +65,14 @@ void require_outputs(const std::vector<Output>& outputs, const std::vector<std::
 /// The roles of columns, as far as the options define them.
 [[nodiscard]] ColumnChoice column_choice(const TableOptions& options);
 
-/// Reads the files; reports on stderr what was excluded, unless quiet.
-[[nodiscard]] TablesAsProblem load(const TableOptions& options);
+struct LoadedTables {
+  Problem problem;
+  ColumnChoice columns;  ///< With everything filled in.
+  Preparation rows;      ///< Rows of the files that the problem has.
+};
+
+/// Reads the files; reports on stderr what was recognised and excluded, unless quiet.
+[[nodiscard]] LoadedTables load(const TableOptions& options, RowOrder order = RowOrder::unknown);
 
 /// Limits the threads of everything that follows; 0: all.
 void use_threads(int threads);

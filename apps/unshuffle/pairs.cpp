@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -45,7 +46,31 @@ std::vector<Line> lines_of(const Matching& matching, Join join, Index responses,
   return lines;
 }
 
+/// Dropped rows are unmatched too.
+std::vector<Index> unmatched_in_file(const std::vector<Index>& unmatched, const KeptRows& kept) {
+  std::vector<Index> rows;
+  for (const Index row : unmatched) rows.push_back(kept.rows[static_cast<std::size_t>(row)]);
+  for (Index row = 0; row < kept.of; ++row)
+    if (!std::binary_search(kept.rows.begin(), kept.rows.end(), row)) rows.push_back(row);
+  std::sort(rows.begin(), rows.end());
+  return rows;
+}
+
 }  // namespace
+
+Matching in_file_rows(Matching matching, const Preparation& rows) {
+  const auto in_file = [](const KeptRows& kept, Index row) {
+    return kept.all ? row : kept.rows[static_cast<std::size_t>(row)];
+  };
+  for (Match& pair : matching.pairs) {
+    pair.response_row = in_file(rows.responses, pair.response_row);
+    pair.feature_row = in_file(rows.features, pair.feature_row);
+  }
+  if (!rows.responses.all)
+    matching.unmatched_responses = unmatched_in_file(matching.unmatched_responses, rows.responses);
+  if (!rows.features.all) matching.unmatched_features = unmatched_in_file(matching.unmatched_features, rows.features);
+  return matching;
+}
 
 std::string pairs_csv(const Matching& matching) {
   std::string out = "response_row,feature_row,probability\n";

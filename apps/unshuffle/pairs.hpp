@@ -4,9 +4,13 @@
 #include <string>
 
 #include "unshuffle/links/match.hpp"
+#include "unshuffle/tables/prepare.hpp"
 #include "unshuffle/tables/table.hpp"
 
 namespace unshuffle::app {
+
+/// The same pairs by the rows of the files; rows that were dropped when reading are unmatched.
+[[nodiscard]] Matching in_file_rows(Matching matching, const Preparation& rows);
 
 /// response_row,feature_row,probability with rows counted from 0; unmatched rows follow with the rest empty.
 [[nodiscard]] std::string pairs_csv(const Matching& matching);

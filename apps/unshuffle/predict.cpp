@@ -67,7 +67,8 @@ int run(const PredictCommand& command) {
   require_outputs({{"--out", command.out}}, {command.fit, command.table});
   const Fitted fitted = Fitted::load(command.fit);
   const ColumnChoice& columns = fitted.context().columns;
-  const Table table = read_tables({command.table}, command.events, KeepText::where_needed, false).front();
+  Table table = read_tables({command.table}, command.events, KeepText::where_needed, false).front();
+  code_features(table, columns);
   const Matrix x = table.matrix(*columns.x), z = table.matrix(*columns.z);
   const std::string content = as_csv(command.intervals ? with_intervals(fitted, x, z, command.fit)
                                                        : NamedColumns{columns.response, fitted.predict(x, z)},

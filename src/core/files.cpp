@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -30,6 +31,16 @@ std::string read_file(const std::string& path) {
     throw SystemFailure(fmt::format("{}: cannot be read: {}", path, why));
   }
   content.resize(size);
+  return content;
+}
+
+std::string read_standard_input() {
+  std::string content;
+  std::array<char, 1 << 16> block{};
+  while (const std::size_t size = std::fread(block.data(), 1, block.size(), stdin)) content.append(block.data(), size);
+  if (std::ferror(stdin) != 0)
+    throw SystemFailure(fmt::format("standard input: cannot be read: {}", std::strerror(errno)));
+  if (content.empty()) throw BadData("standard input: is empty; it can be read once, so name only one table -");
   return content;
 }
 

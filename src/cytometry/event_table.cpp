@@ -45,6 +45,7 @@ Column scaled_column(const FcsFile& file, Index at, const EventOptions& options)
 Column text_column(const std::string& name, std::vector<std::string> cells) {
   Column column{.name = name};
   column.first_text_line = 1;
+  column.only_key = true;
   if (!cells.empty()) column.first_text = cells.front();
   column.text = std::move(cells);
   return column;
@@ -93,8 +94,14 @@ Table event_table(FcsFile file, const EventOptions& options) {
 
 Table read_table(const std::string& path, const EventOptions& options, KeepText keep_text,
                  std::vector<std::string>& notes) {
-  if (!has_fcs_extension(path) && !path.ends_with(".npy")) return read_csv(path, keep_text);
   Table table;
+  if (!has_fcs_extension(path) && !path.ends_with(".npy")) {
+    table = read_csv(path, keep_text);
+    if (!table.detected.empty())
+      notes.push_back(
+          fmt::format("{}: {}, {} rows × {}", table.source, table.detected, table.rows, table.columns.size()));
+    return table;
+  }
   if (has_fcs_extension(path)) {
     FcsFile file = read_fcs(path);
     notes.insert(notes.end(), file.notes.begin(), file.notes.end());

@@ -114,6 +114,7 @@ CsvFile opened(const std::string& path) {
   while (enough < csv.file.size() && count_line_ends(head, head.size()) < 2) head = csv.file.bytes(0, enough *= 4);
   csv.body = static_cast<long>(next_line(head, 0));
   if (csv.file.size() > enough) head.resize(head.find_last_of("\r\n") + 1);
+  require_pieces(head, path);
   csv.head = parse_csv(head, path);
   return csv;
 }
@@ -256,7 +257,7 @@ class TableFiles {
       throw BadData(
           fmt::format("{}:{}: a quote; tables in pieces hold plain numbers, one line to a row", csv.file.path(), line));
     }
-    const Table table = parse_csv_rows(bytes, csv.columns(), csv.file.path(), first_line, stretch.file_ends);
+    const Table table = parse_csv_rows(bytes, csv.head, first_line, stretch.file_ends);
     return table.matrix(wanted);
   }
 
@@ -334,6 +335,11 @@ LargeTables read_tables_in_pieces(const std::vector<std::string>& responses, con
   tables.sample.z_names = *head.columns.z;
   tables.columns = std::move(head.columns);
   tables.notes = std::move(head.notes);
+  for (const TableFiles* side : {&left, &right}) {
+    const Table& first = side->head();
+    if (!first.detected.empty() && !(one_table && side == &right))
+      tables.notes.push_back(fmt::format("{}: {}", first.source, first.detected));
+  }
   return tables;
 }
 

@@ -166,6 +166,37 @@ Json options_of(const Estimator& estimator) {
   return out;
 }
 
+Json codes_of(const std::vector<ColumnCode>& codes) {
+  Json list = Json::array();
+  for (const ColumnCode& code : codes) {
+    Json one{{"column", code.column},
+             {"table", code.response_side ? "responses" : "features"},
+             {"kind", name_of(code.kind)}};
+    if (code.kind == CodeKind::category) one["levels"] = code.levels;
+    if (code.kind == CodeKind::category) one["reference"] = code.levels.front();
+    if (code.indicator) one["missing"] = code.fill;
+    list.push_back(std::move(one));
+  }
+  return list;
+}
+
+ColumnCode code_from(const Json& object, const std::string& source) {
+  ColumnCode code{.column = json_value<std::string>(object, "column", source)};
+  code.response_side = json_value<std::string>(object, "table", source) == "responses";
+  const auto kind = json_value<std::string>(object, "kind", source);
+  for (const CodeKind one : {CodeKind::number, CodeKind::truth, CodeKind::category})
+    if (kind == name_of(one)) code.kind = one;
+  if (kind != name_of(code.kind))
+    throw BadData(fmt::format("{}: the key \"kind\" holds \"{}\", which this version does not know", source, kind));
+  if (code.kind == CodeKind::category) {
+    code.levels = json_value<std::vector<std::string>>(object, "levels", source);
+    if (code.levels.empty()) throw BadData(fmt::format("{}: the category \"{}\" has no levels", source, code.column));
+  }
+  code.indicator = object.contains("missing");
+  if (code.indicator) code.fill = json_value<double>(object, "missing", source);
+  return code;
+}
+
 Json context_of(const FitContext& context) {
   Json groups = Json::array();
   for (const GroupKey& key : context.columns.groups) groups.push_back({key.response_column, key.feature_column});
@@ -173,13 +204,14 @@ Json context_of(const FitContext& context) {
   for (const auto& [key, agreement] : context.columns.soft_groups)
     soft_groups.push_back({key.response_column, key.feature_column, agreement});
   const std::vector<std::string> none;
-  return {{"columns",
-           {{"response", context.columns.response},
-            {"x", context.columns.x.value_or(none)},
-            {"z", context.columns.z.value_or(none)},
-            {"weights", context.columns.weights},
-            {"groups", groups},
-            {"soft_groups", soft_groups}}},
+  Json columns{{"response", context.columns.response},
+               {"x", context.columns.x.value_or(none)},
+               {"z", context.columns.z.value_or(none)},
+               {"weights", context.columns.weights},
+               {"groups", groups},
+               {"soft_groups", soft_groups}};
+  if (!context.columns.codes.empty()) columns["codes"] = codes_of(context.columns.codes);
+  return {{"columns", columns},
           {"one_table", context.one_table},
           {"has_intercept", context.intercept},
           {"model_state", context.model_state},
@@ -330,6 +362,10 @@ FitContext context_from(const Json& object, const std::string& source) {
     using Triples = std::vector<std::tuple<std::string, std::string, double>>;
     for (const auto& [left, right, agreement] : json_value<Triples>(columns, "soft_groups", source))
       context.columns.soft_groups.push_back({{left, right}, agreement});
+  }
+  if (columns.contains("codes")) {
+    for (const Json& one : json_value<Json>(columns, "codes", source))
+      context.columns.codes.push_back(code_from(one, source));
   }
   context.one_table = json_value<bool>(object, "one_table", source);
   context.intercept = json_value<bool>(object, "has_intercept", source);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -19,13 +20,13 @@
 
 #include "core/in_parallel.hpp"
 #include "core/text.hpp"
+#include "tables/file_text.hpp"
+#include "tables/layout.hpp"
 #include "tables/line_ends.hpp"
 #include "unshuffle/core/error.hpp"
 
 namespace unshuffle {
 namespace {
-
-constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 
 std::string plural(long count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
@@ -39,15 +40,20 @@ std::string plural(long count, std::string_view what) {
 class Scanner {
  public:
   /// `first_line` is the number of the line the content begins on.
-  explicit Scanner(std::string source, long first_line = 1)
-      : source_(std::move(source)), first_line_(first_line), line_(first_line), row_line_(first_line) {}
+  Scanner(std::string source, char delimiter, long first_line)
+      : source_(std::move(source)), delimiter_(delimiter), line_(first_line), row_line_(first_line) {}
   virtual ~Scanner() = default;
 
-  void scan(std::string_view content) {
+  /// Whole lines in the order of one text; those between the stretches are counted and not read.
+  void scan(const std::vector<std::string_view>& stretches) {
     csv_parser parser;
     if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI | CSV_REPALL_NL) != 0) throw SystemFailure("libcsv failed");
     const std::unique_ptr<csv_parser, void (*)(csv_parser*)> guard(&parser, &csv_free);
-    feed(parser, content);
+    csv_set_delim(&parser, static_cast<unsigned char>(delimiter_));
+    for (std::size_t at = 0; at < stretches.size(); ++at) {
+      if (at > 0) skip(stretches[at - 1], stretches[at]);
+      feed(parser, stretches[at]);
+    }
     const bool finished = csv_fini(&parser, &on_cell, &on_row, this) == 0;
     if (failure_) std::rethrow_exception(failure_);
     if (!finished) throw BadData(fmt::format("{}: a quoted field is never closed", source_));
@@ -64,14 +70,21 @@ class Scanner {
   [[nodiscard]] long line() const { return line_; }
 
  private:
+  void skip(std::string_view before, std::string_view behind) {
+    const char* gap = before.data() + before.size();
+    line_ += count_line_ends({gap, static_cast<std::size_t>(behind.data() - gap)});
+    row_line_ = line_;
+  }
+
   void feed(csv_parser& parser, std::string_view content) {
     constexpr std::size_t block = 1 << 18;
+    const long first_line = line_;
     for (std::size_t at = 0; at < content.size() && !failure_; at += block) {
       const std::size_t size = std::min(block, content.size() - at);
       const std::size_t done = csv_parse(&parser, content.data() + at, size, &on_cell, &on_row, this);
       if (done == size || failure_) continue;
       if (csv_error(&parser) == CSV_ENOMEM) throw std::bad_alloc();
-      const long line = first_line_ + count_line_ends(content, at + done);
+      const long line = first_line + count_line_ends(content, at + done);
       throw BadData(
           fmt::format("{}:{}: quote inside a field; quote the whole field and double the inner quote", source_, line));
     }
@@ -118,8 +131,8 @@ class Scanner {
 
   std::string source_;
   std::exception_ptr failure_;
+  char delimiter_;
   long fields_ = 0;
-  long first_line_;
   long line_;
   long row_line_;              // Line the current row began on.
   long blank_line_ = 0;        // First blank line since the last row.
@@ -130,10 +143,12 @@ class Scanner {
 class NumberReader final : public Scanner {
  public:
   NumberReader(Table& table, long first_line, std::size_t expected_rows)
-      : Scanner(table.source, first_line),
+      : Scanner(table.source, table.format.delimiter, first_line),
         table_(table),
         expected_rows_(expected_rows),
-        header_(table.columns.empty()) {
+        header_(table.columns.empty()),
+        plain_numbers_(table.format.decimal == '.' && table.format.thousands == 0) {
+    if (header_ && table.format.header_lacks_first) table_.columns.push_back({.name = ""});
     make_room();
   }
 
@@ -145,7 +160,7 @@ class NumberReader final : public Scanner {
     }
     if (column >= static_cast<long>(table_.columns.size())) return;  // row() reports it.
     Column& target = table_.columns[static_cast<std::size_t>(column)];
-    const auto number = parse_number(text);
+    const auto number = plain_numbers_ ? parse_number(text) : parse_number(text, table_.format);
     if (number) target.holds_numbers = true;
     if (text.empty() && target.empty_cells++ == 0) target.first_empty_line = line();
     if (target.numeric() && number) {
@@ -170,11 +185,7 @@ class NumberReader final : public Scanner {
     std::set<std::string> seen;
     for (std::size_t at = 0; at < table_.columns.size(); ++at) {
       const std::string& name = table_.columns[at].name;
-      if (name.empty()) throw BadData(fmt::format("{}: column {} has no name in the header", place(), at + 1));
-      if (!is_utf8(name))
-        throw BadData(fmt::format(
-            "{}: the name of column {}, \"{}\", is not UTF-8; convert the file (iconv -f latin1 -t utf-8) or rename it",
-            place(), at + 1, printable(name)));
+      if (name.empty()) continue;  // an index, or nothing at all: told when the cells are known
       if (!seen.insert(name).second) throw BadData(fmt::format("{}: two columns are named \"{}\"", place(), name));
     }
     make_room();
@@ -197,12 +208,14 @@ class NumberReader final : public Scanner {
   Table& table_;
   std::size_t expected_rows_;
   bool header_;
+  bool plain_numbers_;
 };
 
 /// Second pass, only when some column needs its cells as written.
 class TextReader final : public Scanner {
  public:
-  TextReader(Table& table, bool all) : Scanner(table.source), table_(table), all_(all) {}
+  TextReader(Table& table, long first_line, bool all)
+      : Scanner(table.source, table.format.delimiter, first_line), table_(table), all_(all) {}
 
  private:
   void cell(std::string_view text, long column) override {
@@ -219,30 +232,32 @@ class TextReader final : public Scanner {
 
 /// Consecutive lines, read on their own.
 struct Part {
-  std::string_view lines;
+  std::vector<std::string_view> stretches;
   long first_line;
   Table table;  ///< With the columns' names, for all parts but one that holds the header itself.
   long blank_line = 0;
   std::exception_ptr failure{};
 };
 
-/// The body cut at line ends into pieces for all threads. Where there are quotes, a line end may belong to a field:
+/// The text cut at line ends into pieces for all threads. Where there are quotes, a line end may belong to a field:
 /// then nothing is cut.
-std::vector<Part> parts_of(std::string_view body, const std::string& source) {
+std::vector<Part> parts_of(const Layout& layout, const std::string& source) {
   constexpr std::size_t worth_a_thread = 1 << 20;
-  const Table nothing{.source = source, .columns = {}};
+  const Table nothing{.source = source, .columns = {}, .format = layout.format};
+  const std::vector<Part> whole{{layout.stretches, layout.first_line, nothing}};
+  std::string_view body = layout.stretches.front();
   const auto pieces = std::min(body.size() / worth_a_thread, static_cast<std::size_t>(omp_get_max_threads()));
-  if (pieces < 2 || body.find('"') != std::string_view::npos) return {{body, 1, nothing}};
+  if (pieces < 2 || layout.stretches.size() > 1 || body.find('"') != std::string_view::npos) return whole;
   const std::size_t header_size = std::min(next_line(body, 0), body.size());
   Table header = nothing;
-  NumberReader(header, 1, 0).scan(body.substr(0, header_size));
-  if (header.columns.empty()) return {{body, 1, nothing}};  // a blank first line; the full read reports it
+  NumberReader(header, layout.first_line, 0).scan({body.substr(0, header_size)});
+  if (header.columns.empty()) return whole;  // a blank first line; the full read reports it
   std::vector<Part> parts;
   body.remove_prefix(header_size);
-  for (long line = 2; !body.empty();) {
+  for (long line = layout.first_line + 1; !body.empty();) {
     const std::size_t wanted = body.size() / (pieces - parts.size());
     const std::string_view lines = body.substr(0, parts.size() + 1 == pieces ? body.size() : next_line(body, wanted));
-    parts.push_back({lines, line, header});
+    parts.push_back({{lines}, line, header});
     line += count_line_ends(lines);
     body.remove_prefix(lines.size());
   }
@@ -250,9 +265,11 @@ std::vector<Part> parts_of(std::string_view body, const std::string& source) {
 }
 
 void read(Part& part) {
-  NumberReader reader(part.table, part.first_line, static_cast<std::size_t>(count_line_ends(part.lines)) + 1);
+  std::size_t lines = 1;
+  for (const std::string_view stretch : part.stretches) lines += static_cast<std::size_t>(count_line_ends(stretch));
+  NumberReader reader(part.table, part.first_line, lines);
   try {
-    reader.scan(part.lines);
+    reader.scan(part.stretches);
   } catch (...) {
     part.failure = std::current_exception();
   }
@@ -292,19 +309,11 @@ Table joined(std::vector<Part> parts) {
   return table;
 }
 
-}  // namespace
-
-Table parse_csv(const std::string& content, const std::string& source, KeepText keep_text) {
-  std::string_view body(content);
-  if (body.substr(0, byte_order_mark.size()) == byte_order_mark) body.remove_prefix(byte_order_mark.size());
-  if (body.find_first_not_of("\r\n \t") == std::string_view::npos) {
-    throw BadData(fmt::format("{}: the file is empty; a header line and rows were expected", source));
-  }
-  std::vector<Part> parts = parts_of(body, source);
+Table read(const Layout& layout, const std::string& source, KeepText keep_text) {
+  std::vector<Part> parts = parts_of(layout, source);
   in_parallel(parts.size(), [&](std::size_t k) { read(parts[k]); });
   Table table = joined(std::move(parts));
   if (table.rows == 0) throw BadData(fmt::format("{}: the file holds a header and no rows", source));
-
   const bool all = keep_text == KeepText::always;
   for (Column& column : table.columns) {
     if (!column.numeric()) column.numbers = {};
@@ -312,22 +321,106 @@ Table parse_csv(const std::string& content, const std::string& source, KeepText 
   }
   const auto is_text = [](const Column& column) { return !column.numeric(); };
   if (all || std::any_of(table.columns.begin(), table.columns.end(), is_text)) {
-    TextReader(table, all).scan(body);
+    TextReader(table, layout.first_line, all).scan(layout.stretches);
   }
   return table;
 }
 
-Table parse_csv_rows(std::string_view lines, const std::vector<std::string>& columns, const std::string& source,
-                     long first_line, bool file_ends) {
-  Part part{lines, first_line, {.source = source, .columns = {}}};
-  for (const std::string& name : columns) part.table.columns.push_back({.name = name});
+/// Read once more if its numbers are not written in the plain way. A column that only plain numbers make sense of
+/// refutes another way.
+Table read_numbers_as_written(Layout& layout, const std::string& source, KeepText keep_text) {
+  Table table = read(layout, source, keep_text);
+  const std::optional<TextFormat> format = number_format_of(table);
+  if (!format) return table;
+  Layout other = layout;
+  other.format = *format;
+  Table again = read(other, source, keep_text);
+  for (std::size_t at = 0; at < table.columns.size(); ++at)
+    if (table.columns[at].numeric() && !again.columns[at].numeric()) return table;
+  layout = std::move(other);
+  return again;
+}
+
+/// Whole numbers or texts of which none occurs twice: row numbers and row names.
+bool is_index(const Column& column) {
+  if (!column.numeric()) {
+    const std::set<std::string_view> distinct(column.text.begin(), column.text.end());
+    return !column.holds_numbers && distinct.size() == column.text.size();
+  }
+  const std::set<double> distinct(column.numbers.begin(), column.numbers.end());
+  const auto whole = [](double number) { return number == std::floor(number); };
+  return distinct.size() == column.numbers.size() && std::all_of(distinct.begin(), distinct.end(), whole);
+}
+
+/// Columns without a name: an index in front and empty ones, which a delimiter at the end of every line makes, are left
+/// out. Returns what was, in words.
+std::vector<std::string> leave_out_unnamed(Table& table, long header_line) {
+  std::vector<std::string> words;
+  std::vector<Column> named;
+  for (std::size_t at = 0; at < table.columns.size(); ++at) {
+    Column& column = table.columns[at];
+    const bool empty = column.empty_cells == table.rows;
+    if (!column.name.empty()) {
+      named.push_back(std::move(column));
+    } else if (at == 0 && !empty && table.columns.size() > 1 && is_index(column)) {
+      words.emplace_back("unnamed index column left out");
+    } else if (empty && table.columns.size() > 1) {
+      words.push_back(fmt::format("empty column {} left out", at + 1));
+    } else {
+      throw BadData(fmt::format("{}:{}: column {} has no name in the header", table.source, header_line, at + 1));
+    }
+  }
+  table.columns = std::move(named);
+  return words;
+}
+
+}  // namespace
+
+Table parse_csv(const std::string& content, const std::string& source, KeepText keep_text) {
+  const FileText file = text_of_file(content, source);
+  const std::string_view body = file.view();
+  if (body.find_first_not_of("\r\n \t") == std::string_view::npos) {
+    throw BadData(fmt::format("{}: the file is empty; a header line and rows were expected", source));
+  }
+  Layout layout = layout_of(body);
+  if (layout.stretches.empty()) {
+    throw BadData(fmt::format("{}: the file holds comments only; a header line and rows were expected", source));
+  }
+  Table table = read_numbers_as_written(layout, source, keep_text);
+  std::vector<std::string> words = file.undone;
+  for (const auto& more : {described(layout), leave_out_unnamed(table, layout.first_line)})
+    words.insert(words.end(), more.begin(), more.end());
+  table.detected = fmt::format("{}", fmt::join(words, ", "));
+  return table;
+}
+
+Table parse_csv_rows(std::string_view lines, const Table& head, long first_line, bool file_ends) {
+  Part part{{lines}, first_line, {.source = head.source, .columns = {}, .format = head.format}};
+  for (const Column& column : head.columns) part.table.columns.push_back({.name = column.name});
   read(part);
   if (part.failure) std::rethrow_exception(part.failure);
-  if (part.blank_line > 0 && !file_ends) complain_of_blank_line(source, part.blank_line);
+  if (part.blank_line > 0 && !file_ends) complain_of_blank_line(head.source, part.blank_line);
   return std::move(part.table);
 }
 
-Table read_csv(const std::string& path, KeepText keep_text) { return parse_csv(read_file(path), path, keep_text); }
+void require_pieces(std::string_view bytes, const std::string& source) {
+  const auto refuse = [&](std::string_view why) {
+    throw BadData(
+        fmt::format("{}: {}; tables in pieces are read at many places at once, so save it as plain CSV", source, why));
+  };
+  if (is_compressed(bytes)) refuse("is compressed");
+  const FileText file = text_of_file(bytes, source);
+  if (!file.undone.empty()) refuse(fmt::format("is {}", file.undone.front()));
+  const Layout layout = layout_of(file.view());
+  if (layout.first_line > 1 || layout.comments > 0) refuse("has comments");
+  const bool unnamed = !layout.stretches.empty() && layout.stretches.front().starts_with(layout.format.delimiter);
+  if (unnamed || layout.format.header_lacks_first) refuse("has a column without a name");
+}
+
+Table read_csv(const std::string& path, KeepText keep_text) {
+  return path == "-" ? parse_csv(read_standard_input(), "standard input", keep_text)
+                     : parse_csv(read_file(path), path, keep_text);
+}
 
 const Column* Table::find(const std::string& name) const {
   const auto found = std::find_if(columns.begin(), columns.end(), [&](const Column& c) { return c.name == name; });
@@ -368,7 +461,8 @@ Matrix Table::matrix(const std::vector<std::string>& names) const {
 
 std::string csv_field(const std::string& text) {
   const bool edge_space = !text.empty() && (text.front() == ' ' || text.back() == ' ');
-  if (!edge_space && text.find_first_of(",\"\r\n\t") == std::string::npos) return text;
+  const bool plain = !edge_space && !text.starts_with('#') && text.find_first_of(",;|\"\r\n\t") == std::string::npos;
+  if (plain) return text;
   std::string quoted = "\"";
   for (const char c : text) {
     if (c == '"') quoted += '"';

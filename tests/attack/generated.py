@@ -34,7 +34,7 @@ class CsvFile:
         self.line_end = draw.choice(("\n", "\r\n", "\r"))
         self.text = draw.random() < 0.3
         self.fault = draw.choice((None, None, "ragged", "letter", "two signs", "blank", "open quote", "infinite", "no header",
-                                  "latin", "twice", "empty cell", "stray quote"))
+                                  "twice", "stray quote"))
 
     def number(self, value):
         draw = self.draw
@@ -55,7 +55,7 @@ class CsvFile:
     def content(self):
         draw, rows = self.draw, [list(row) for row in self.lines()]
         at = draw.randrange(1, len(rows))
-        wrong = {"letter": "1x", "two signs": "+-1", "infinite": draw.choice(("inf", "nan", "1e999", "-inf")), "empty cell": "",
+        wrong = {"letter": "1x", "two signs": "+-1", "infinite": draw.choice(("inf", "1e999", "-inf")),
                  "open quote": '"1', "stray quote": '1"2'}.get(self.fault)
         if wrong is not None:
             rows[at][draw.randrange(2)] = wrong
@@ -68,8 +68,6 @@ class CsvFile:
         elif self.fault == "twice":
             rows[0][1] = rows[0][0]
         made = self.line_end.join(",".join(row) for row in rows).encode()
-        if self.fault == "latin":
-            made = made.replace(rows[0][0].encode(), b"y\xff", 1)
         end = draw.choice(("", self.line_end, 3 * self.line_end)).encode()
         return draw.choice((b"", b"\xef\xbb\xbf")) + made + end
 

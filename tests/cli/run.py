@@ -110,7 +110,8 @@ class Success(Case):
         self.make_sample()
         arguments = ("fit", "r.csv", "f.csv", "--response", "y", "--hint", "rows")
         done = self.run_here(*arguments)
-        self.assertIn('note: r.csv: column "city" holds no numbers and is not used', done.stderr)
+        self.assertIn('note: r.csv: column "city" shares its values with "town" of f.csv: left out; make it a key with '
+                      "--group city=town", done.stderr)
         self.assertIn('note: f.csv: column "town"', done.stderr)
         quiet = self.run_here(*arguments, "--quiet")
         self.assertEqual((quiet.stdout, quiet.stderr), ("", ""))
@@ -527,12 +528,12 @@ class BadData(Case):
         self.refuse_features("b,c\n1,2\n3,4,5\n", "bad.csv:3: 3 fields; the header has 2")
 
     def test_text_in_a_numeric_column(self):
-        self.refuse_features("b,c\n1,2\n3,n/a\n", 'bad.csv:3: column "c" holds "n/a"; a number was expected')
-        self.refuse_features("b,c\n1,2\n3,\n", 'bad.csv:3: column "c" is empty; a number was expected')
+        self.refuse_features("b,c\n1,2\n3,4x\n", 'bad.csv:3: column "c" holds "4x"; a number was expected')
+        self.refuse_tables("--missing", "error", right=self.write("bad.csv", "b,c\n1,2\n3,\nNaN,NA\n"),
+                           says="cells are missing in 2 of 3 rows of bad.csv (b: 1, c: 2)")
         self.refuse_tables(response="city", says='r.csv:2: column "city" holds "N"; a number was expected')
 
-    def test_nan_and_infinity(self):
-        self.refuse_features("b,c\n1,2\n3,NaN\n", 'bad.csv:3: column "c" holds "NaN"')
+    def test_infinity(self):
         self.refuse_features("b,c\n1,2\ninf,4\n", 'bad.csv:3: column "b" holds "inf"')
         self.refuse_features("b,c\n1,2\n-Infinity,4\n", 'bad.csv:3: column "b" holds "-Infinity"')
 
@@ -571,7 +572,7 @@ class BadData(Case):
         self.refuse_tables(left=left, says='column "y" holds the magnitude 1.9e+301')
 
     def test_fewer_rows_than_parameters(self):
-        self.refuse_features("b,c\n1,2\n3,5\n4,4\n", "the feature table has 3 rows for 4 parameters")
+        self.refuse_features("b,c\n1,2\n3,5\n4,4\n", "the feature table has 3 rows for 5 parameters")
 
     def test_one_row(self):
         self.refuse_features("b,c\n1,2\n", "the feature table has 1 row")

@@ -36,8 +36,8 @@ struct EventOptions {
 /// Throws BadData naming event and channel when a value is not finite.
 [[nodiscard]] Table event_table(FcsFile file, const EventOptions& options);
 
-/// The file as a table: FCS if its name ends in .fcs, NumPy if in .npy, else CSV. Irregularities of an FCS file are
-/// added to `notes`.
+/// The file as a table: FCS if its name ends in .fcs, NumPy if in .npy, else CSV. Irregularities of an FCS file, and
+/// how a text file differs from plain CSV, are added to `notes`.
 [[nodiscard]] Table read_table(const std::string& path, const EventOptions& options, KeepText keep_text,
                                std::vector<std::string>& notes);
 

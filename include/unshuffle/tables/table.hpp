@@ -1,4 +1,4 @@
-// Tables as users keep them: CSV files with a header line.
+// Tables as users keep them: text files with a header line, separated by commas or otherwise.
 #pragma once
 
 #include <string>
@@ -23,14 +23,27 @@ struct Column {
   bool holds_numbers = false;  ///< Whether any cell is a finite number.
   long first_empty_line = 0;   ///< Line of the first empty cell; 0 when there is none.
   Index empty_cells = 0;
+  bool only_key = false;  ///< Compared as written, never taken for a feature.
 
   [[nodiscard]] bool numeric() const { return first_text_line == 0; }
+};
+
+/// How a text file separates its cells and writes its numbers; the default is plain CSV.
+struct TextFormat {
+  char delimiter = ',';
+  char decimal = '.';
+  char thousands = 0;               ///< Between groups of three digits; 0: nothing.
+  bool header_lacks_first = false;  ///< Rows begin with a field that the header has no name for.
+
+  auto operator<=>(const TextFormat&) const = default;
 };
 
 struct Table {
   std::string source;  ///< File name for messages.
   std::vector<Column> columns;
   Index rows = 0;
+  TextFormat format{};
+  std::string detected{};  ///< In words, how the file differs from plain CSV; empty: it does not.
 
   [[nodiscard]] const Column* find(const std::string& name) const;
 
@@ -47,17 +60,22 @@ struct Table {
 enum class KeepText { where_needed, always };
 
 /// RFC 4180 with a header: quoted fields, LF, CRLF or CR, an optional byte order mark, blank lines at the end only.
-/// Throws BadData (`features.csv:17: ...`) for what cannot be a table, SystemFailure when the disk fails.
+/// What other programs write is recognised: semicolons, tabs or bars for commas, decimal commas, separated thousands,
+/// UTF-16 and Latin-1, lines of comments, an index column without a name (left out), gzip and zstd. `-` is standard
+/// input. Throws BadData (`features.csv:17: ...`) for what cannot be a table, SystemFailure when the disk fails.
 [[nodiscard]] Table read_csv(const std::string& path, KeepText keep_text = KeepText::where_needed);
 
 /// As read_csv, from memory; `source` is its name in messages.
 [[nodiscard]] Table parse_csv(const std::string& content, const std::string& source,
                               KeepText keep_text = KeepText::where_needed);
 
-/// Rows from the middle of a file with these columns, numbers only; `first_line` is the line they begin on. Blank lines
-/// are accepted where the file ends.
-[[nodiscard]] Table parse_csv_rows(std::string_view lines, const std::vector<std::string>& columns,
-                                   const std::string& source, long first_line, bool file_ends);
+/// Rows from the middle of the file that `head` begins, numbers only; `first_line` is the line they begin on. Blank
+/// lines are accepted where the file ends.
+[[nodiscard]] Table parse_csv_rows(std::string_view lines, const Table& head, long first_line, bool file_ends);
+
+/// Throws BadData saying why a file that begins with these bytes cannot be read in pieces by parse_csv_rows: it is
+/// compressed, in another encoding, or has comments or an unnamed column.
+void require_pieces(std::string_view bytes, const std::string& source);
 
 /// The table as CSV; numbers in the fewest digits that read back to the same double.
 [[nodiscard]] std::string to_csv(const Table& table);

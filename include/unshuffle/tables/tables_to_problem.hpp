@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "unshuffle/core/export.hpp"
+#include "unshuffle/tables/column_code.hpp"
 #include "unshuffle/tables/problem.hpp"
 #include "unshuffle/tables/table.hpp"
 
@@ -31,7 +32,8 @@ struct ColumnChoice {
   std::string weights{};                        ///< Column of row weights, in either table or both; empty: none.
   std::vector<GroupKey> groups{};               ///< Only rows equal in all of them may match; no cell may be empty.
   std::vector<SoftGroup>
-      soft_groups{};  ///< Rows that agree on them are likelier partners; empty cells are no evidence.
+      soft_groups{};                ///< Rows that agree on them are likelier partners; empty cells are no evidence.
+  std::vector<ColumnCode> codes{};  ///< How columns as written became those named here; see prepare.hpp.
 };
 
 struct TablesAsProblem {

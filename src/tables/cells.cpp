@@ -1,0 +1,45 @@
+#include "tables/cells.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace unshuffle {
+namespace {
+
+using namespace std::string_view_literals;
+
+/// Compares with a word in lower case.
+bool is_word(std::string_view cell, std::string_view word) {
+  return std::equal(cell.begin(), cell.end(), word.begin(), word.end(),
+                    [](char a, char b) { return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) == b; });
+}
+
+template <std::size_t count>
+bool is_one_of(std::string_view cell, const std::array<std::string_view, count>& words) {
+  return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return is_word(cell, word); });
+}
+
+constexpr std::array missing_words{"na"sv, "nan"sv, "n/a"sv, "null"sv, "."sv, "<na>"sv, "-nan"sv, "1.#qnan"sv, "nat"sv};
+constexpr std::array missing_number_words{"-"sv, "--"sv, "?"sv, "none"sv, "nil"sv, "missing"sv, "n.a."sv};
+constexpr std::array spreadsheet_errors{"#n/a"sv,  "#null!"sv, "#div/0!"sv, "#value!"sv,
+                                        "#ref!"sv, "#name?"sv, "#num!"sv};
+constexpr std::array true_words{"true"sv, "yes"sv, "t"sv, "y"sv};
+constexpr std::array false_words{"false"sv, "no"sv, "f"sv, "n"sv};
+
+}  // namespace
+
+bool is_missing(std::string_view cell) {
+  return cell.empty() || is_one_of(cell, missing_words) || is_spreadsheet_error(cell);
+}
+
+bool is_missing_number(std::string_view cell) { return is_missing(cell) || is_one_of(cell, missing_number_words); }
+
+std::optional<bool> truth_value(std::string_view cell) {
+  if (is_one_of(cell, true_words)) return true;
+  if (is_one_of(cell, false_words)) return false;
+  return std::nullopt;
+}
+
+bool is_spreadsheet_error(std::string_view cell) { return is_one_of(cell, spreadsheet_errors); }
+
+}  // namespace unshuffle

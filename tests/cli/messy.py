@@ -1,0 +1,361 @@
+"""A folder of files as other programs write them: what the program says about each, and that it fits the same numbers.
+
+Usage: messy.py PROGRAM
+"""
+
+import gzip
+import io
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+import zipfile
+
+PROGRAM = os.path.abspath(sys.argv.pop(1))
+ROWS = 60
+
+
+def people(seed=1):
+    """Linked rows: wage = 3 + 2 age + 1500 (south) + 800 (west) + 500 (member), without noise."""
+    draw = random.Random(seed)
+    rows = []
+    for _ in range(ROWS):
+        age, region = draw.randrange(2000, 6500) / 100, draw.choice(["north", "north", "south", "west"])
+        member = draw.random() < 0.4
+        wage = 3 + 2 * age + {"north": 0, "south": 1500, "west": 800}[region] + 500 * member
+        rows.append({"wage": wage, "age": age, "region": region, "member": member})
+    return rows
+
+
+TRUTH = {"age": 2, "region[T.south]": 1500, "region[T.west]": 800, "member": 500}
+
+
+def plain(value):
+    return ("TRUE" if value else "FALSE") if isinstance(value, bool) else f"{value:.2f}" if isinstance(value, float) else value
+
+
+def table(rows, separator=",", cell=plain, end="\n", names=None):
+    names = names or list(rows[0])
+    lines = [separator.join(names)] + [separator.join(cell(row[name]) for name in names) for row in rows]
+    return "".join(line + end for line in lines)
+
+
+def comma(value):
+    return plain(value).replace(".", ",")
+
+
+def german(value):
+    if not isinstance(value, float):
+        return plain(value)
+    return f"{value:,.2f}".replace(",", "_").replace(".", ",").replace("_", ".")
+
+
+def thousands(separator):
+    def cell(value):
+        text = f"{value:,.2f}".replace(",", separator) if isinstance(value, float) else plain(value)
+        return f'"{text}"' if "," in text else text
+    return cell
+
+
+def with_index(rows, first=0):
+    return [{"": str(first + at), **row} for at, row in enumerate(rows)]
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def write(self, name, content):
+        with open(os.path.join(self.folder, name), "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+        return name
+
+    def run_here(self, *arguments, stdin=None):
+        return subprocess.run([PROGRAM, *map(str, arguments)], cwd=self.folder, input=stdin, capture_output=True, timeout=600)
+
+    def said(self, done):
+        return done.stderr.decode()
+
+    def fit(self, *arguments, stdin=None):
+        """The fit as JSON and the notes."""
+        done = self.run_here("fit", *arguments, "--json", stdin=stdin)
+        self.assertIn(done.returncode, (0, 1), self.said(done))
+        return json.loads(done.stdout), self.said(done)
+
+    def refuse(self, *arguments, says, code=3):
+        done = self.run_here(*arguments)
+        self.assertEqual(done.returncode, code, self.said(done))
+        self.assertEqual(done.stdout, b"")
+        self.assertIn(says, self.said(done))
+
+
+class Files(Case):
+    def same_fit(self, name, content, says):
+        """The file is read and its fit has the coefficients that the rows were made with."""
+        with self.subTest(file=name):
+            self.write(name, content)
+            fit, said = self.fit(name, "--response", "wage", "--method", "ls")
+            self.assertEqual(list(fit["coefficients"]), list(TRUTH))
+            for key, value in TRUTH.items():
+                self.assertAlmostEqual(fit["coefficients"][key], value, delta=1e-6)
+            self.assertEqual(fit["responses"], ROWS)
+            first = said.splitlines()[0]
+            if says is None:
+                self.assertNotIn(f"{ROWS} rows", said)
+            else:
+                self.assertEqual(first, f"unshuffle: note: {name}: {says}, {ROWS} rows × 4")
+
+    def test_every_file_is_read_and_what_is_unusual_said(self):
+        rows = people()
+        text = table(rows)
+        for name, content, says in (
+                ("plain.csv", text, None),
+                ("windows.csv", table(rows, end="\r\n"), None),
+                ("mark.csv", b"\xef\xbb\xbf" + text.encode(), None),
+                ("quoted.csv", table(rows, cell=lambda v: f'"{plain(v)}"'), None),
+                ("no_last_line_end.csv", text[:-1], None),
+                ("semicolon.csv", table(rows, ";"), "semicolon-separated"),
+                ("excel.csv", table(rows, ";", comma), "semicolon-separated, decimal commas"),
+                ("german.csv", table(rows, ";", german, "\r\n"), "semicolon-separated, decimal commas"),
+                ("hint.csv", "sep=;\n" + table(rows, ";"), "semicolon-separated"),
+                ("tabs.tsv", table(rows, "\t"), "tab-separated"),
+                ("commas.tsv", table(rows, "\t", comma), "tab-separated, decimal commas"),
+                ("bars.txt", table(rows, "|"), "separated by |"),
+                ("quoted_commas.csv", table(rows, ",", lambda v: f'"{comma(v)}"'), "decimal commas"),
+                ("thousands.csv", table(rows, ",", thousands(",")), "commas between thousands"),
+                ("swiss.csv", table(rows, ",", thousands("'")), "apostrophes between thousands"),
+                ("french.csv", table(rows, ";", lambda v: thousands("\u00a0")(v).replace(".", ",").strip('"')),
+                 "semicolon-separated, decimal commas"),
+                ("utf16.csv", text.encode("utf-16"), "UTF-16"),
+                ("utf16be.txt", table(rows, "\t").encode("utf-16-be"), "UTF-16, tab-separated"),
+                ("comments.csv", "# made by a program\n# in 2024\n" + text, "2 comment lines skipped"),
+                ("remarks.csv", text.replace("\n", "\n# a remark, with a comma\n", 3), "3 comment lines skipped"),
+                ("pandas.csv", table(with_index(rows)), "unnamed index column left out"),
+                ("r.csv", table(with_index(rows, 1), cell=lambda v: f'"{plain(v)}"').replace('"",', ',', 1),
+                 "unnamed index column left out"),
+                ("r_table.csv", table(with_index(rows, 1), cell=lambda v: f'"{plain(v)}"').replace(",wage", "wage", 1),
+                 "unnamed index column left out"),
+                ("trailing.csv", text.replace("\n", ",\n"), "empty column 5 left out"),
+                ("packed.csv.gz", gzip.compress(text.encode()), "gzip"),
+                ("packed.tsv.gz", gzip.compress(table(rows, "\t").encode()), "gzip, tab-separated"),
+                ("packed_excel.csv.gz", gzip.compress(table(rows, ";", comma).encode("utf-16")),
+                 "gzip, UTF-16, semicolon-separated, decimal commas"),
+                ("words.csv", table([{**row, "member": "yes" if row["member"] else "No"} for row in rows]), None),
+        ):
+            self.same_fit(name, content, says)
+
+    def test_standard_input_is_a_table(self):
+        fit, said = self.fit("-", "--response", "wage", "--method", "ls", stdin=table(people(), "\t").encode())
+        self.assertAlmostEqual(fit["coefficients"]["age"], 2, delta=1e-6)
+        self.assertIn(f"standard input: tab-separated, {ROWS} rows × 4", said)
+
+    def test_latin1_levels_are_those_of_a_utf8_file(self):
+        rows = [{**row, "region": row["region"].replace("south", "Köln")} for row in people()]
+        self.write("latin.csv", table(rows).encode("latin-1"))
+        fit, said = self.fit("latin.csv", "--response", "wage", "--method", "ls")
+        self.assertIn("latin.csv: Latin-1, ", said)
+        self.assertAlmostEqual(fit["coefficients"]["region[T.Köln]"], 1500, delta=1e-6)
+
+    def test_groups_match_across_encodings(self):
+        rows = [{"wage": row["wage"], "town": row["region"].replace("south", "Köln")} for row in people()]
+        right = [{"age": row["age"], "town": row["region"].replace("south", "Köln")} for row in people()]
+        self.write("wages.csv", table(rows).encode("latin-1"))
+        self.write("people.csv", table(right).encode())
+        _, said = self.fit("wages.csv", "people.csv", "--response", "wage", "--group", "town", "--method", "ls",
+                           "--hint", "rows")
+        self.assertNotIn("of a group that", said)
+
+    def test_what_cannot_be_read_is_named(self):
+        workbook = io.BytesIO()
+        with zipfile.ZipFile(workbook, "w") as file:
+            file.writestr("xl/workbook.xml", "<workbook/>")
+        for name, content, says in (
+                ("people.xlsx", workbook.getvalue(), "people.xlsx is an Excel workbook; save it as CSV"),
+                ("people.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "people.xls is an old Excel workbook; save it as CSV"),
+                ("people.parquet", b"PAR1\x15\x04", "people.parquet is a Parquet file; read it in Python"),
+                ("people.arrow", b"ARROW1\0\0", "people.arrow is an Arrow file"),
+                ("people.rds", gzip.compress(b"X\n\0\0\0\3\0"), "people.rds is an R object; save it with write.csv"),
+                ("people.csv.bz2", b"BZh91AY&SY", "people.csv.bz2 is compressed with bzip2; decompress it first"),
+                ("cut.csv.gz", gzip.compress(table(people()).encode())[:-30], "cut.csv.gz: the gzip data is damaged"),
+                ("ambiguous.csv", 'wage,age\n"1,234",1\n"2,345",2\n"2,345",3\n',
+                 'ambiguous.csv:2: column "wage" holds "1,234"; a number was expected'),
+        ):
+            with self.subTest(file=name):
+                self.write(name, content)
+                self.refuse("fit", name, "--response", "wage", says=says)
+
+    def test_streams_take_other_separators_and_refuse_what_they_cannot_cut(self):
+        rows = [{"wage": row["wage"], "age": row["age"], "height": row["age"] ** 0.5} for row in people()]
+        self.write("plain.csv", table(rows))
+        self.write("excel.csv", table(rows, ";", comma))
+        fits = [self.fit(name, "--response", "wage", "--stream")[0] for name in ("plain.csv", "excel.csv")]
+        self.assertEqual(fits[0]["coefficients"], fits[1]["coefficients"])
+        self.write("packed.csv.gz", gzip.compress(table(rows).encode()))
+        self.refuse("fit", "packed.csv.gz", "--response", "wage", "--stream", says="packed.csv.gz: is compressed")
+
+
+class MissingCells(Case):
+    def rows(self, word="NA"):
+        rows = people()
+        for at in (3, 17, 40):
+            rows[at]["age"] = word
+        rows[5]["member"] = word
+        return rows
+
+    def test_rows_with_missing_cells_are_dropped_and_said(self):
+        for word in ("NA", "NaN", "", "null", ".", "N/A", "#N/A", "None", "?", "n/a"):
+            with self.subTest(word=word):
+                self.write("people.csv", table(self.rows(word)))
+                fit, said = self.fit("people.csv", "--response", "wage", "--method", "ls")
+                self.assertIn("4 of 60 rows of people.csv dropped (age: 3, member: 1), responses and features alike", said)
+                self.assertEqual((fit["responses"], fit["features"]), (56, 56))
+                for key, value in TRUTH.items():
+                    self.assertAlmostEqual(fit["coefficients"][key], value, delta=1e-6)
+
+    def test_an_error_lists_every_column(self):
+        self.write("people.csv", table(self.rows()))
+        self.refuse("fit", "people.csv", "--response", "wage", "--missing", "error",
+                    says="cells are missing in 4 of 60 rows of people.csv (age: 3, member: 1); fill them in, or use --missing")
+
+    def test_an_indicator_keeps_the_rows(self):
+        self.write("people.csv", table(self.rows()))
+        fit, said = self.fit("people.csv", "--response", "wage", "--method", "ls", "--missing", "indicator", "--out",
+                             "fit.json")
+        self.assertIn("people.csv: missing cells filled with the mean of their column", said)
+        self.assertEqual(fit["responses"], 60)
+        self.assertEqual(list(fit["coefficients"]), ["age", "age[missing]", "region[T.south]", "region[T.west]", "member",
+                                                     "member[missing]"])
+        predictions = self.run_here("predict", "fit.json", "people.csv")
+        self.assertEqual(predictions.returncode, 0, self.said(predictions))
+        self.assertEqual(predictions.stdout.count(b"\n"), 61)
+
+    def two_tables(self):
+        rows = self.rows()
+        self.write("wages.csv", table([{"wage": row["wage"]} for row in rows]))
+        self.write("people.csv", table([{key: row[key] for key in ("age", "region", "member")} for row in rows]))
+
+    def test_of_two_tables_the_other_keeps_its_rows(self):
+        self.two_tables()
+        fit, said = self.fit("wages.csv", "people.csv", "--response", "wage", "--method", "robot", "--starts", 1,
+                             "--pairs", "pairs.csv")
+        self.assertIn("4 of 60 rows of people.csv dropped (age: 3, member: 1); their partners in wages.csv stay", said)
+        self.assertIn("60 responses and 56 features are fitted", said)
+        self.assertEqual((fit["responses"], fit["features"]), (60, 56))
+        with open(os.path.join(self.folder, "pairs.csv")) as file:
+            features = [line.split(",")[1] for line in file][1:]
+        # Pairs count the rows of the file; those dropped are among the unmatched.
+        self.assertEqual(sorted(int(row) for row in features if row), list(range(60)))
+
+    def test_tables_in_order_lose_the_row_on_both_sides(self):
+        self.two_tables()
+        fit, said = self.fit("wages.csv", "people.csv", "--response", "wage", "--method", "ls", "--hint", "rows", "--out",
+                             "fit.json", "--pairs", "pairs.csv")
+        self.assertIn("and with them the same rows of wages.csv", said)
+        self.assertEqual((fit["responses"], fit["features"]), (56, 56))
+        for key, value in TRUTH.items():
+            self.assertAlmostEqual(fit["coefficients"][key], value, delta=1e-6)
+        done = self.run_here("match", "fit.json", "wages.csv", "people.csv", "--out", "matched.csv", "--join", "left")
+        self.assertEqual(done.returncode, 0, self.said(done))
+        with open(os.path.join(self.folder, "matched.csv")) as file:
+            self.assertEqual(len(file.readlines()), 61)
+
+    def test_known_pairs_count_the_rows_of_the_file(self):
+        self.two_tables()
+        known = "response_row,feature_row\n" + "".join(f"{row},{row}\n" for row in range(60))
+        self.write("known.csv", known)
+        fit, _ = self.fit("wages.csv", "people.csv", "--response", "wage", "--method", "oracle", "--known", "known.csv")
+        for key, value in TRUTH.items():
+            self.assertAlmostEqual(fit["coefficients"][key], value, delta=1e-6)
+
+    def test_a_stray_text_is_no_missing_cell(self):
+        rows = people()
+        rows[7]["age"] = "41 years"
+        self.write("people.csv", table(rows))
+        self.refuse("fit", "people.csv", "--response", "wage",
+                    says='people.csv:9: column "age" holds "41 years"; a number was expected')
+
+    def test_a_table_without_a_complete_row_is_refused(self):
+        rows = [{**row, "age": "NA" if at % 2 else row["age"], "height": row["age"] if at % 2 else "NA"}
+                for at, row in enumerate(people())]
+        self.write("people.csv", table(rows))
+        self.refuse("fit", "people.csv", "--response", "wage",
+                    says="people.csv: every row has a missing cell (age: 30, height: 30); use --missing indicator")
+
+
+class Categories(Case):
+    def test_the_reference_is_the_most_frequent_level_and_said(self):
+        self.write("people.csv", table(people()))
+        _, said = self.fit("people.csv", "--response", "wage", "--method", "ls")
+        self.assertIn('people.csv: column "region" is a category of 3 levels; reference north, against which south, west '
+                      "have coefficients", said)
+
+    def test_predict_reads_the_raw_table_and_names_an_unseen_level(self):
+        rows = people()
+        self.write("people.csv", table(rows))
+        fit, _ = self.fit("people.csv", "--response", "wage", "--method", "ls", "--out", "fit.json")
+        self.assertEqual(fit["columns"]["codes"][0]["levels"], ["north", "south", "west"])
+        self.assertEqual(fit["columns"]["codes"][0]["reference"], "north")
+        done = self.run_here("predict", "fit.json", "people.csv")
+        predicted = [float(line) for line in done.stdout.split()[1:]]
+        for row, wage in zip(rows, predicted):
+            self.assertAlmostEqual(wage, row["wage"], delta=1e-6)
+        # Levels keep their meaning in a table in which they are not all there.
+        self.write("west.csv", table([row for row in rows if row["region"] == "west"]))
+        done = self.run_here("predict", "fit.json", "west.csv")
+        self.assertAlmostEqual(float(done.stdout.split()[1]), next(r for r in rows if r["region"] == "west")["wage"], delta=1e-6)
+        rows[1]["region"] = "east"
+        self.write("east.csv", table(rows))
+        self.refuse("predict", "fit.json", "east.csv",
+                    says='east.csv, row 2: column "region" holds "east"; the fit knows the levels north, south, west only')
+        rows[1]["region"] = "NA"
+        self.write("gap.csv", table(rows))
+        self.refuse("predict", "fit.json", "gap.csv", says='gap.csv, row 2: column "region" is missing')
+
+    def test_ids_and_columns_of_many_levels_are_left_out_unless_named(self):
+        rows = [{"id": str(at + 1), "name": f"p{at}", "street": f"s{at // 2 % 52}", **row} for at, row in enumerate(people() * 2)]
+        for at, row in enumerate(rows):
+            row["id"], row["name"] = str(at + 1), f"p{at}"
+        self.write("people.csv", table(rows))
+        fit, said = self.fit("people.csv", "--response", "wage", "--method", "ls")
+        self.assertIn('column "id" looks like a row number: left out; name it with --z to use it', said)
+        self.assertIn('column "name" has another text in every row: left out', said)
+        self.assertIn('column "street" has 52 levels: left out; name it with --z to use it', said)
+        self.assertEqual(list(fit["coefficients"]), list(TRUTH))
+        fit, _ = self.fit("people.csv", "--response", "wage", "--method", "ls", "--z", "id,age")
+        self.assertEqual(list(fit["coefficients"]), ["id", "age"])
+
+    def test_a_response_of_truth_values_is_0_and_1(self):
+        self.write("people.csv", table(people(), names=["member", "age"]))
+        fit, _ = self.fit("people.csv", "--response", "member", "--method", "ls")
+        self.assertLess(abs(fit["intercept"]), 2)
+
+    def test_compare_codes_the_test_table_alike(self):
+        self.write("people.csv", table(people()))
+        done = self.run_here("compare", "people.csv", "--response", "wage", "--methods", "ls", "--test", "people.csv", "--json")
+        self.assertEqual(done.returncode, 0, self.said(done))
+        self.assertLess(json.loads(done.stdout)["methods"][0]["test_error"], 1e-12)
+
+
+class Suggestions(Case):
+    def test_slips_are_answered_with_the_nearest_word(self):
+        for arguments, says in (
+                (("fit", "a.csv", "--reponse", "y"), "unknown option --reponse; did you mean --response? (see unshuffle fit --help)"),
+                (("fit", "a.csv", "--no-intecept"), "did you mean --no-intercept?"),
+                (("fti", "a.csv"), "unknown command fti; did you mean fit? (see unshuffle --help)"),
+                (("preditc",), "did you mean predict?"),
+                (("match", "--joni=left"), "unknown option --joni; did you mean --join? (see unshuffle match --help)"),
+        ):
+            with self.subTest(arguments=arguments):
+                self.refuse(*arguments, says=says, code=2)
+
+    def test_nothing_is_suggested_from_afar(self):
+        self.refuse("fit", "--frobnicate", says="unknown option --frobnicate (see unshuffle fit --help)", code=2)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
