@@ -1,4 +1,4 @@
-// unshuffle info: what this program is made of.
+// unshuffle info: what this program is made of, or what a file holds.
 #include <fmt/format.h>
 #include <omp.h>
 
@@ -14,6 +14,7 @@
 #include "unshuffle/cytometry/compensation.hpp"
 #include "unshuffle/cytometry/fcs.hpp"
 #include "unshuffle/estimators/estimators.hpp"
+#include "unshuffle/tables/describe.hpp"
 #include "unshuffle/version.hpp"
 
 namespace unshuffle::app {
@@ -40,7 +41,53 @@ nlohmann::ordered_json describe(const cytometry::FcsFile& file) {
           {"channels", channels},         {"notes", file.notes}};
 }
 
-int run_on_file(const InfoCommand& command) {
+nlohmann::ordered_json as_json(const Table& table, const std::vector<ColumnSummary>& columns) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const ColumnSummary& column : columns) {
+    nlohmann::ordered_json one{{"name", column.name},
+                               {"kind", name_of(column.kind)},
+                               {"missing", column.missing},
+                               {"distinct", column.distinct}};
+    if (column.kind == ColumnKind::text) {
+      one["frequent"] = column.frequent;
+    } else {
+      one.update({{"low", column.low}, {"mean", column.mean}, {"high", column.high}});
+    }
+    if (!column.stray.empty()) one["stray"] = column.stray;
+    list.push_back(one);
+  }
+  return {{"file", table.source}, {"format", table.detected}, {"rows", table.rows}, {"columns", list}};
+}
+
+/// What a column holds, in one line.
+std::string in_words(const ColumnSummary& column) {
+  std::string out = column.kind == ColumnKind::text
+                        ? fmt::format("{} distinct: {}{}", column.distinct, fmt::join(column.frequent, ", "),
+                                      Index(column.frequent.size()) < column.distinct ? ", ..." : "")
+                    : column.kind == ColumnKind::truth ? fmt::format("{:.0f} % true", 100 * column.mean)
+                                                       : fmt::format("{:g} .. {:g}, mean {:g}, {} distinct", column.low,
+                                                                     column.high, column.mean, column.distinct);
+  if (column.missing > 0) out += fmt::format("; {} missing", column.missing);
+  if (!column.stray.empty()) out += fmt::format("; {} is no number", column.stray);
+  return out;
+}
+
+int run_on_table(const InfoCommand& command) {
+  const Table table = read_csv(command.file);
+  const std::vector<ColumnSummary> columns = describe(table);
+  if (command.json) {
+    fmt::print("{}\n", as_json(table, columns).dump(2));
+    return 0;
+  }
+  const std::string form = table.detected.empty() ? "comma-separated" : table.detected;
+  say(fmt::format("{}: {}, {} rows, {} columns\n", table.source, form, table.rows, columns.size()));
+  for (const ColumnSummary& column : columns) {
+    say(fmt::format("  {:<20}{:<15}{}\n", column.name, name_of(column.kind), in_words(column)));
+  }
+  return 0;
+}
+
+int run_on_events(const InfoCommand& command) {
   const cytometry::FcsFile file = cytometry::read_fcs(command.file);
   if (command.json) {
     // Keywords are bytes in an unknown encoding; invalid UTF-8 is shown as a replacement character.
@@ -59,6 +106,10 @@ int run_on_file(const InfoCommand& command) {
   }
   for (const std::string& one : file.notes) note(one);
   return 0;
+}
+
+int run_on_file(const InfoCommand& command) {
+  return cytometry::has_fcs_extension(command.file) ? run_on_events(command) : run_on_table(command);
 }
 
 /// What each optional component is for, or how to get it.
@@ -119,9 +170,10 @@ int describe_commands(const CLI::App& root, const std::string& reader) {
 }  // namespace
 
 Command add_info(CLI::App& root) {
-  CLI::App* app = root.add_subcommand("info", "Version, components compiled in, threads and CPU features in use.");
+  CLI::App* app = root.add_subcommand("info", "Version, components and CPU features; or what a file holds.");
   const auto command = std::make_shared<InfoCommand>();
-  app->add_option("FILE", command->file, "FCS file to describe instead: events, channels, irregularities.");
+  app->add_option("FILE", command->file,
+                  "Table (CSV) or FCS file to describe instead: its form, and what its columns or channels hold.");
   app->add_flag("--json", command->json, "Print JSON.");
   app->add_option(
          "--describe", command->describe,
@@ -129,7 +181,8 @@ Command add_info(CLI::App& root) {
          "as Markdown, or the rules by which auto chooses.")
       ->check(CLI::IsMember({"man", "bash", "zsh", "options", "auto"}));
   app->footer(
-      "Examples:\n  unshuffle info --json\n  unshuffle info cells.fcs\n  source <(unshuffle info --describe bash)");
+      "Examples:\n  unshuffle info --json\n  unshuffle info people.csv\n  unshuffle info cells.fcs\n  source "
+      "<(unshuffle info --describe bash)");
   return {app,
           [command, &root] {
             if (!command->describe.empty()) return describe_commands(root, command->describe);

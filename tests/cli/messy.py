@@ -341,6 +341,28 @@ class Categories(Case):
         self.assertLess(json.loads(done.stdout)["methods"][0]["test_error"], 1e-12)
 
 
+class Looks(Case):
+    def test_info_shows_form_columns_and_what_is_missing(self):
+        rows = people()
+        text = table(rows, ";", comma).replace(";north;", ";;", 2)
+        done = self.run_here("info", self.write("people.csv", text))
+        self.assertEqual(done.returncode, 0, self.said(done))
+        lines = done.stdout.decode().splitlines()
+        self.assertEqual(lines[0], f"people.csv: semicolon-separated, decimal commas, {ROWS} rows, 4 columns")
+        ages = [row["age"] for row in rows]
+        self.assertIn(f"{min(ages):g} .. {max(ages):g}", lines[2])
+        self.assertTrue(lines[3].startswith("  region") and lines[3].endswith("; 2 missing"), lines[3])
+        self.assertIn("true or false", lines[4])
+
+    def test_info_names_a_stray_cell(self):
+        self.write("t.csv", "age,city\n31,Rome\n41 years,Bonn\nNA,Rome\n")
+        done = json.loads(self.run_here("info", "t.csv", "--json").stdout)
+        age, city = done["columns"]
+        self.assertEqual((age["kind"], age["missing"], age["low"]), ("number", 1, 31))
+        self.assertEqual(age["stray"], '"41 years" in row 2')
+        self.assertEqual((city["kind"], city["distinct"], city["frequent"]), ("text", 2, ["Rome", "Bonn"]))
+
+
 class Suggestions(Case):
     def test_slips_are_answered_with_the_nearest_word(self):
         for arguments, says in (
