@@ -111,4 +111,4 @@ def test_refuses_in_words():
 
 def test_warns_when_it_did_not_converge():
     with pytest.warns(ConvergenceWarning):
-        transport_cost(costs(30, 30), 1e-6, tolerance=1e-30)
+        transport_cost(costs(31, 37), 1e-3, tolerance=1e-30)  # rounding alone is more
