@@ -4,6 +4,10 @@ install(TARGETS unshuffle unshuffle_common unshuffle_cytometry unshuffle_trackin
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(UNSHUFFLE_BUILD_APP)
   install(TARGETS unshuffle_app RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  # Where run_fastest_build() of apps/unshuffle/levels.cpp looks for them.
+  foreach(level IN LISTS UNSHUFFLE_PACKED_LEVELS)
+    install(PROGRAMS ${PROJECT_SOURCE_DIR}/build/package-${level}/unshuffle DESTINATION ${UNSHUFFLE_MODULES_DIR}/${level})
+  endforeach()
 endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/unshuffle DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES ${PROJECT_BINARY_DIR}/include/unshuffle/version.hpp
@@ -17,6 +21,9 @@ configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/unshuffleConfig.cmake.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/unshuffleConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/unshuffleConfig.cmake ${PROJECT_BINARY_DIR}/unshuffleConfigVersion.cmake
   DESTINATION ${UNSHUFFLE_CONFIG_DIR})
+
+# find_package from the build folder, without installing (-Dunshuffle_DIR).
+export(EXPORT unshuffle_targets NAMESPACE unshuffle:: FILE ${PROJECT_BINARY_DIR}/unshuffleTargets.cmake)
 
 # pkg-config knows nothing of targets: what the static library needs is written out.
 set(UNSHUFFLE_PC_LIBS "-lfmt -lpugixml ${OpenMP_CXX_FLAGS}")

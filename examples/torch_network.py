@@ -8,11 +8,11 @@ torch.manual_seed(0)
 households, members = 200, 4
 
 
-def truth(x, z):
+def truth(x: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
     return torch.sin(3 * x) + torch.exp(z) * (1 + 0.5 * x)
 
 
-def draw():
+def draw() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     x, z = 2 * torch.rand(2, households, members, 1) - 1
     return x, z, truth(x, z)
 
@@ -29,13 +29,13 @@ network = torch.nn.Sequential(
 optimiser = torch.optim.Adam(network.parameters(), lr=0.01)
 
 
-def test_error():
+def test_error() -> float:
     with torch.no_grad():
         predicted = network(torch.cat([test_x, test_z], -1))
     return float(((predicted - test_y) ** 2).mean() / test_y.var())
 
 
-def all_pairs():
+def all_pairs() -> torch.Tensor:
     """f(x_i, z_j) of every pair in every household: households × members × members."""
     left = x[:, :, None].expand(-1, -1, members, -1)
     right = z[:, None].expand(-1, members, -1, -1)

@@ -122,6 +122,10 @@ def json_files():
                "paper_settings": True, "batch": 5}
     told = {"method": "auto", "chosen": "robot-robust", "options": options,
             "intervals": {"intercept": [0.5, None], "z1": [2, 3]}}
+    factors = [{"name": "y", "table": "responses"}, {"name": "C(r)", "table": "features", "levels": ["n", "s"], "reference": "n"},
+               {"name": "bs(a, 3)", "table": "features", "numbers": [0, 1]}]
+    columns = {**fit["columns"], "formula": {"text": "y ~ C(r):bs(a, 3) - 1", "others": [], "factors": factors}}
+    yield "formula", json.dumps({**fit, "columns": columns}).encode()
     yield "options", json.dumps({**fit, **told}).encode()
     spline = {"coefficients": {"z1[1]": 1, "z1[2]": 2, "z1[3]": 3, "z1[4]": 4}, "model": "spline:1",
               "model_state": [3, -1, 0, 1, 0.25, 0.5, 0.25, 0.125], "covariance": None}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian packages the build needs, and nothing when all of them are there. --tests: also the second compiler
-# and the checkers that test.sh runs. --all: these, those of optional components (the Siamese model, videos), and those
+# and the checkers that test.sh runs. --site: also what makes the site and looks at it. --all: these, those of optional components (the Siamese model, videos), and those
 # that some tests want and are skipped without.
 set -euo pipefail
 
@@ -11,12 +11,19 @@ packages=(
   libgtest-dev libbenchmark-dev
 )
 if [ "${1:-}" = --tests ] || [ "${1:-}" = --all ]; then
-  packages+=(clang clang-format-14 clang-tidy libomp-dev)
+  packages+=(clang clang-format-14 clang-tidy python3-clang-14 libomp-dev)
 fi
 if [ "${1:-}" = --all ]; then
   packages+=(libtorch-dev libopencv-imgproc-dev libopencv-imgcodecs-dev libopencv-videoio-dev)
   packages+=(python3-torch python3-matplotlib chromium man-db zsh)
   packages+=(libopenmpi-dev openmpi-bin procps)
+fi
+
+if [ "${1:-}" = --site ] || [ "${1:-}" = --all ]; then
+  packages+=(doxygen chromium)
+fi
+if [ "${1:-}" = --all ]; then
+  packages+=(debootstrap qemu-user)
 fi
 
 missing=()

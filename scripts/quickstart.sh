@@ -5,8 +5,8 @@ cd "$(dirname "$0")/.."
 trap 'echo "Quick start: FAILED (see above)." >&2' ERR
 
 out=quickstart-output
-./scripts/build.sh release unshuffle_app
-unshuffle=build/release/unshuffle
+./scripts/build.sh quickstart
+unshuffle=build/quickstart/unshuffle
 
 rm -rf "$out"
 "$unshuffle" simulate sensing --n 1000 --dim-z 5 --shuffle 0.5 --snr 100 --mean 1 --seed 0 --out "$out"

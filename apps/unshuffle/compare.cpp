@@ -110,7 +110,7 @@ void tell_of_unread_options(const EstimatorFlags& flags, const std::vector<Estim
 Test read_test(const CompareCommand& command, const ColumnChoice& columns) {
   Table table =
       read_tables({command.test}, command.tables.events, KeepText::where_needed, command.tables.quiet).front();
-  code_features(table, columns);
+  code_rows(table, columns, RowsHold::features_and_responses);
   return {table.matrix(*columns.x), table.matrix(*columns.z), table.matrix(columns.response)};
 }
 
@@ -165,6 +165,11 @@ nlohmann::ordered_json to_json(const Row& row, const std::vector<std::string>& n
   out["objective_name"] = row.fit->objective.name;
   out["transport_cost"] = number_or_null(row.fit->plan.transport_cost);
   out["noise_sd"] = number_or_null(row.fit->noise_sd);
+  out["verdict"] = name_of(row.fit->identifiable.verdict);
+  const Matrix ends = row.fit->intervals();
+  auto& intervals = out["intervals"] = nlohmann::ordered_json::object();
+  for (std::size_t at = 0; at < names.size(); ++at)
+    intervals[names[at]] = {number_or_null(ends(Index(at), 0)), number_or_null(ends(Index(at), 1))};
   auto& parameters = out["parameters"] = nlohmann::ordered_json::object();
   for (std::size_t at = 0; at < names.size(); ++at) parameters[names[at]] = row.fit->parameters[Index(at)];
   return out;
@@ -203,6 +208,22 @@ void print_row(const Row& row) {
                   row.fit ? fmt::format("{:.6g}", row.fit->plan.transport_cost) : "-", row.seconds,
                   row.fit ? row.reason : "cannot run: " + row.reason));
   std::fflush(stdout);
+}
+
+/// Coefficients with their intervals and the verdict, method by method.
+void print_answers(const std::vector<Row>& rows) {
+  for (const Row& row : rows) {
+    if (!row.fit) continue;
+    const Result& fit = *row.fit;
+    const Matrix ends = fit.intervals();
+    say(fmt::format("\n{}: {}\n", row.method, name_of(fit.identifiable.verdict)));
+    for (std::size_t at = 0; at < fit.names.size(); ++at) {
+      const auto k = static_cast<Index>(at);
+      const bool known = std::isfinite(ends(k, 0)) && std::isfinite(ends(k, 1));
+      say(fmt::format("  {:<24}{:>14.6g}{}\n", fit.names[at], fit.parameters[k],
+                      known ? fmt::format("   {:.6g} to {:.6g}", ends(k, 0), ends(k, 1)) : ""));
+    }
+  }
 }
 
 Bench prepare(const CompareCommand& command) {
@@ -253,6 +274,7 @@ int run(const CompareCommand& command) {
     if (text) print_row(rows.back());
     if (text && command.verbose && rows.back().fit) fmt::print("{}", course_of(rows.back().fit->course));
   }
+  if (text && !bench.truth) print_answers(rows);
   if (!command.csv.empty()) write_whole_file(command.csv, to_csv(rows, command.spreadsheet_safe));
   if (command.json) {
     nlohmann::ordered_json out{{"methods", nlohmann::ordered_json::array()}, {"seed", command.execution.seed}};
@@ -294,7 +316,10 @@ Command add_compare(CLI::App& root) {
       "  unshuffle simulate sensing --n 1000 --dim-z 5 --snr 100 --mean 1 --out sample\n"
       "  unshuffle compare sample/responses.csv sample/features.csv --response y --hint rows \\\n"
       "      --test sample/test.csv --truth sample/truth.json --methods ls,rs,am,robot,oracle");
-  return {app, [command] { return run(*command); }};
+  return {app, [command] {
+            settle(command->tables, command->model);
+            return run(*command);
+          }};
 }
 
 }  // namespace unshuffle::app

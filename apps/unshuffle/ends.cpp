@@ -21,7 +21,13 @@
 namespace unshuffle::app {
 namespace {
 
+/// Ends the process, with the message of the first thread that gets here.
 [[noreturn]] void leave_with(const char* message, int exit_code) {
+  static std::atomic_flag begun;
+  sigset_t all;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);  // a handler on top of this would wait for it
+  while (begun.test_and_set()) ::pause();
   remove_unfinished_files();
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, message, std::strlen(message));
   ::_exit(exit_code);

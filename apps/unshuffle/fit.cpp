@@ -1,6 +1,7 @@
 // unshuffle fit: two tables in, a regression out.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "pairs.hpp"
 #include "progress.hpp"
 #include "say.hpp"
+#include "short_help.hpp"
 #include "together.hpp"
 #include "unshuffle/core/agreement.hpp"
 #include "unshuffle/core/error.hpp"
@@ -106,6 +108,13 @@ std::vector<Output> outputs_of(const FitCommand& command) {
           {"--links", outputs.links}, {"--report", outputs.report}, {"--checkpoint", command.execution.checkpoint}};
 }
 
+/// Outputs without the checkpoint, which is there to be continued.
+std::vector<Output> results_of(const FitCommand& command) {
+  std::vector<Output> outputs = outputs_of(command);
+  outputs.pop_back();
+  return outputs;
+}
+
 std::vector<std::string> inputs_of(const FitCommand& command) {
   std::vector<std::string> inputs = app::inputs_of(command.tables);
   for (const std::string& path : inputs_of(command.links)) inputs.push_back(path);
@@ -162,7 +171,7 @@ void print(const FitCommand& command, const Fitted& fitted) {
   }
   if (command.tables.quiet) return;
   if (outputs.verbose) say(course_of(fitted.result().course) + "\n");
-  say(fitted.summary());
+  say_summary(fitted.summary(), fitted.result().identifiable.verdict);
   for (const auto& path : {outputs.out, outputs.pairs, outputs.trace, outputs.links, outputs.report}) {
     if (!path.empty()) say(fmt::format("Wrote {}\n", path));
   }
@@ -180,9 +189,13 @@ std::string needs_memory(const FitCommand& command, const Estimator& estimator) 
       !events.transforms.empty() || events.compensate || !events.gates.empty() || events.equal_mass_gates > 0;
   const auto gives = [&](const char* name) { return command.options.gives(name); };
   const std::pair<bool, const char*> given[] = {
+      {!command.tables.formula.empty(), "a formula"},
       {command.tables.response.size() > 1, "several columns of --response"},
       {!command.tables.groups.empty(), "--group"},
       {!command.tables.weights.empty(), "--weights"},
+      {family_kind_of(estimator) != FamilyKind::gaussian, "this --family"},
+      {!column_choice(command.tables).rows.names().empty(),
+       "columns that describe rows (--offset, --safe, --mismatch, ...)"},
       {command.tables.missing == "indicator", "--missing indicator"},
       {command.model.make()->additive() == nullptr, "this --model"},
       {!traits_of(estimator).in_pieces, "this --method"},
@@ -209,6 +222,7 @@ std::string needs_memory(const FitCommand& command, const Estimator& estimator) 
 int finish(const FitCommand& command, Fitted& fitted, const ColumnChoice& columns, const Preparation& rows = {},
            const std::vector<KnownPair>& truth = {}) {
   fitted.remember_columns(columns, command.one_table());
+  if (!command.tables.quiet) tell_of_replaced(results_of(command));
   write_outputs(command, fitted, rows, in_kept_rows(truth, rows));
   print(command, fitted);
   return exit_code_of(fitted.result());
@@ -216,12 +230,12 @@ int finish(const FitCommand& command, Fitted& fitted, const ColumnChoice& column
 
 /// The given options, which all processes must have in common. Input files may have other names on other machines;
 /// their contents are compared after reading.
-std::vector<Common> options_given(const CLI::App& app) {
+std::vector<Common> options_given(const FitCommand& command) {
   const std::set<std::string> own{"--threads", "--scratch", "--quiet", "--verbose"};
-  const std::set<std::string> read{"RESPONSES", "FEATURES",       "--known", "--prior",
-                                   "--truth",   "--report-truth", "--gates"};
-  std::vector<Common> given;
-  for (const CLI::Option* option : app.get_options()) {
+  const std::set<std::string> read{"RESPONSES", "FEATURES", "THIRD",          "--known",
+                                   "--prior",   "--truth",  "--report-truth", "--gates"};
+  std::vector<Common> given{{"the formula", command.tables.formula}};
+  for (const CLI::Option* option : command.app.get_options()) {
     const std::string name = option->get_name();
     if (option->count() == 0 || own.count(name) > 0) continue;
     given.push_back({name, read.count(name) > 0 ? "a file" : fmt::format("{}", fmt::join(option->results(), ","))});
@@ -269,8 +283,14 @@ int run_in_memory(const FitCommand& command, Estimator estimator, Team& team) {
   LoadedTables loaded = load(tables, order);
   Problem& problem = loaded.problem;
   problem.order = order;
-  problem.known = in_kept_rows(
-      command.links.truth.empty() ? known_pairs(command.links) : true_pairs(command.links.truth), loaded.rows);
+  for (const KnownPair& pair : in_kept_rows(
+           command.links.truth.empty() ? known_pairs(command.links) : true_pairs(command.links.truth), loaded.rows)) {
+    const bool safe =
+        !tables.rows.safe.empty() && std::any_of(problem.known.begin(), problem.known.end(), [&](const KnownPair& one) {
+          return one.response_row == pair.response_row && one.feature_row == pair.feature_row;
+        });
+    if (!safe) problem.known.push_back(pair);
+  }
   problem.prior = in_kept_rows(pair_weights(command.links), loaded.rows);
   Execution execution = command.execution;
   execution.team = &team;
@@ -292,7 +312,7 @@ int run(const FitCommand& command) {
   const std::string obstacle = needs_memory(command, estimator);
   const bool in_memory = !command.stream && (team->size() == 1 || !obstacle.empty());
   return together(*team, [&] {
-    require_agreement(*team, options_given(command.app));
+    require_agreement(*team, options_given(command));
     if (in_memory && team->size() > 1 && team->leads() && !command.tables.quiet) {
       note(fmt::format("{}: every process holds both tables; starts and plan are shared", obstacle));
     }
@@ -314,9 +334,20 @@ Command add_fit(CLI::App& root) {
   add_output_options(*app, command->outputs);
   add_size_options(*app, *command);
   add_verbose_option(*app, command->outputs.verbose);
+  add_short_help(*app,
+                 {"--help", "--help-all", "--formula", "--response", "--z", "--group", "--hint", "--method", "--robust",
+                  "--missing", "--out", "--pairs", "--report"},
+                 {{"Columns and rows", {"--x", "--weights", "--soft-group", "--transform", "--compensate", "--gates"}},
+                  {"Links", {"--known", "--prior", "--truth"}},
+                  {"Model", {"--model", "--no-intercept"}},
+                  {"Output", {"--trace", "--links", "--report-truth", "--json", "--quiet", "--verbose"}},
+                  {"Running", {"--seed", "--threads", "--checkpoint", "--stream", "--scratch"}}});
   app->footer(
       "Without --method: auto, or robot when an option that only robot reads is given (--epsilon, --optimizer, ...).\n"
       "Exit code 1: did not converge, or the data does not identify the answer (see Identifiability).\n\n"
+      "A first try, on tables as people have them\n"
+      "  unshuffle simulate wages --out demo\n"
+      "  unshuffle fit 'wage ~ age + years + training + night' demo/wages.csv demo/people.csv --group city=town\n\n"
       "Example: wages in one file, people in another, some of them in only one\n"
       "  unshuffle fit wages.csv people.csv --response wage --robust --unmatched 0.1 --group city=town \\\n"
       "      --out fit.json --pairs pairs.csv --report report.html\n\n"
@@ -327,7 +358,12 @@ Command add_fit(CLI::App& root) {
       "  mpirun -n 4 unshuffle fit 'wages-*.csv' 'people-*.csv' --response wage\n\n"
       "Cytometry: one channel from the others, cells sorted by gates\n"
       "  unshuffle fit cells.fcs --response FITC-A --transform asinh:150 --gates gates.xml --group gates");
-  return {app, [command] { return run(*command); }, true};
+  return {app,
+          [command] {
+            settle(command->tables, command->model);
+            return run(*command);
+          },
+          true};
 }
 
 }  // namespace unshuffle::app

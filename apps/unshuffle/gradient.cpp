@@ -160,7 +160,10 @@ Command add_gradient(CLI::App& root) {
       ->capture_default_str();
   app->add_flag("--json", command->json, "Print JSON.");
   app->footer("Example:\n  unshuffle gradient responses.csv features.csv --response y --at fit.json --repeat 9 --json");
-  return {app, [command] { return run(*command); }};
+  return {app, [command] {
+            settle(command->tables, command->model);
+            return run(*command);
+          }};
 }
 
 }  // namespace unshuffle::app

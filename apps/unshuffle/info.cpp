@@ -135,7 +135,7 @@ int run(bool json) {
       {"version", version},
       {"methods", methods()},
       {"models", {"linear", "sine", "spline:K"}},
-      {"backends", {"dense", "sorted"}},
+      {"backends", {"dense", "sorted", "clouds"}},
       {"threads", omp_get_max_threads()},
       {"cpu_features", Eigen::SimdInstructionSetsInUse()},
       {"eigen", eigen},

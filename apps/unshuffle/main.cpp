@@ -1,15 +1,17 @@
 // unshuffle: regression when the row links between two tables are lost.
 #include <fmt/format.h>
 
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <new>
+#include <string>
+#include <vector>
 
 #include "commands.hpp"
 #include "core/threads.hpp"
 #include "ends.hpp"
+#include "levels.hpp"
 #include "say.hpp"
 #include "suggest.hpp"
 #include "unshuffle/core/error.hpp"
@@ -41,6 +43,34 @@ void require_one_process(const Command& command) {
       command.app->get_name(), started));
 }
 
+/// In place of a command that this program was built without.
+[[maybe_unused]] Command add_left_out(CLI::App& root, const std::string& name) {
+  CLI::App* app = root.add_subcommand(name, "Not in this program: it was built without it.")->prefix_command();
+  return {app, [name]() -> int {
+            throw unshuffle::InvalidInput(fmt::format(
+                "{} is not in this program, which was built with what a fit needs; ./scripts/build.sh builds all of it",
+                name));
+          }};
+}
+
+/// In the order of the help.
+std::vector<Command> add_commands(CLI::App& root) {
+  std::vector<Command> commands{add_fit(root),      add_predict(root),  add_match(root), add_compare(root),
+                                add_simulate(root), add_gradient(root), add_gate(root)};
+#if UNSHUFFLE_TRACKING
+  for (const auto add : {add_track, add_train_tracker, add_evaluate}) commands.push_back(add(root));
+#else
+  for (const char* name : {"track", "train-tracker", "evaluate"}) commands.push_back(add_left_out(root, name));
+#endif
+#if UNSHUFFLE_EXPERIMENTS
+  commands.push_back(add_reproduce(root));
+#else
+  commands.push_back(add_left_out(root, "reproduce"));
+#endif
+  commands.push_back(add_info(root));
+  return commands;
+}
+
 int run(int argc, char** argv) {
   CLI::App root{"Regression when the row links between two tables are lost.", "unshuffle"};
   root.require_subcommand(1);
@@ -54,9 +84,7 @@ int run(int argc, char** argv) {
       "  unshuffle fit sample/responses.csv sample/features.csv --response y --hint rows --out fit.json\n"
       "  unshuffle predict fit.json sample/test.csv\n\n"
       "Run unshuffle COMMAND --help for details.");
-  const std::array commands{add_fit(root),           add_predict(root),  add_match(root),     add_compare(root),
-                            add_simulate(root),      add_gradient(root), add_gate(root),      add_track(root),
-                            add_train_tracker(root), add_evaluate(root), add_reproduce(root), add_info(root)};
+  const std::vector<Command> commands = add_commands(root);
   if (const auto unknown = unknown_word(root, {argv + 1, argv + argc})) return complain(*unknown, 2);
   try {
     root.parse(argc, argv);
@@ -88,6 +116,7 @@ int run_and_complain(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  run_fastest_build(argv);
   unshuffle::keep_freed_memory();
   leave_cleanly();
   prepare_for_limited_memory(argv);

@@ -30,7 +30,8 @@ struct MatchCommand {
 
 int run(const MatchCommand& command) {
   require_threads(command.threads);
-  require_outputs({{"--out", command.out}}, {command.fit, command.responses, command.features, command.events.gates});
+  const std::vector<Output> outputs{{"--out", command.out}};
+  require_outputs(outputs, {command.fit, command.responses, command.features, command.events.gates});
   const Fitted fitted = Fitted::load(command.fit);
   const FitContext& context = fitted.context();
   const bool one_table = command.features.empty();
@@ -59,6 +60,10 @@ int run(const MatchCommand& command) {
   } else {
     const Join join = command.join == "inner" ? Join::inner : command.join == "left" ? Join::left : Join::right;
     content = joined_csv(matching, tables.front(), tables.back(), join, command.spreadsheet_safe);
+  }
+  if (!command.quiet) {
+    tell_of_verdict(command.fit);
+    tell_of_replaced(outputs);
   }
   write_whole_file(command.out, content);
   if (!command.quiet) {

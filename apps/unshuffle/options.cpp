@@ -9,7 +9,9 @@
 #include <cstdio>
 #include <filesystem>
 #include <set>
+#include <utility>
 
+#include "core/read_json.hpp"
 #include "core/text.hpp"
 #include "core/threads.hpp"
 #include "say.hpp"
@@ -17,6 +19,7 @@
 #include "unshuffle/core/output_file.hpp"
 #include "unshuffle/large/tables.hpp"
 #include "unshuffle/model/registry.hpp"
+#include "unshuffle/verdict/verdict.hpp"
 
 namespace unshuffle::app {
 namespace {
@@ -97,41 +100,8 @@ std::vector<std::string> files_of(const std::vector<std::string>& inputs) {
   return files;
 }
 
-}  // namespace
-
-void add_table_options(CLI::App& command, TableOptions& options) {
-  command
-      .add_option(
-          "RESPONSES", options.responses,
-          "CSV, NPY or FCS with the response column(s) and the features in the same table; - is standard input.")
-      ->required();
-  command.add_option(
-      "FEATURES", options.features,
-      "CSV, NPY or FCS with the features whose row links are lost. Omit it when one table holds both and the "
-      "response column may be shuffled.");
-  command.add_option("--response", options.response, "Response column, or several: x,y,z.")
-      ->required()
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("COL");
-  options.x_given =
-      command
-          .add_option("--x", options.x,
-                      "Feature columns of RESPONSES to use; default: all others, or none if there is only one table.")
-          ->delimiter(',')
-          ->allow_extra_args(false)
-          ->type_name("COL");
-  options.z_given = command.add_option("--z", options.z, "Feature columns of FEATURES to use; default: all others.")
-                        ->delimiter(',')
-                        ->allow_extra_args(false)
-                        ->type_name("COL");
-  command
-      .add_option(
-          "--missing", options.missing,
-          "Rows with missing cells (empty, NA, NaN, null, ...) in columns that are used: drop them, stop with an "
-          "error that lists the columns, or fill in the mean and add an indicator column.")
-      ->check(CLI::IsMember({"drop", "error", "indicator"}))
-      ->capture_default_str();
+/// Columns that say something of rows and of which of them may match.
+void add_key_options(CLI::App& command, TableOptions& options) {
   command
       .add_option("--weights", options.weights,
                   "Column of row weights, in either table or both; at least 0, any scale.")
@@ -153,9 +123,89 @@ void add_table_options(CLI::App& command, TableOptions& options) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("COL:RATE");
+}
+
+}  // namespace
+
+void add_table_options(CLI::App& command, TableOptions& options) {
+  command
+      .add_option(
+          "RESPONSES", options.responses,
+          "CSV, NPY or FCS with the response column(s) and the features in the same table; - is standard input.")
+      ->required();
+  command.add_option(
+      "FEATURES", options.features,
+      "CSV, NPY or FCS with the features whose row links are lost. Omit it when one table holds both and the "
+      "response column may be shuffled.");
+  command.add_option("THIRD", options.third, "FEATURES, where a formula stands in the place of RESPONSES.");
+  command
+      .add_option(
+          "--formula", options.formula,
+          "Response and features as in R: 'log(wage) ~ age + C(region) + age:sex + bs(x, 5) - 1'. May also stand "
+          "before the files.")
+      ->type_name("FORMULA");
+  command.add_option("--response", options.response, "Response column, or several: x,y,z.")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("COL");
+  options.x_given =
+      command
+          .add_option("--x", options.x,
+                      "Feature columns of RESPONSES to use; default: all others, or none if there is only one table.")
+          ->delimiter(',')
+          ->allow_extra_args(false)
+          ->type_name("COL");
+  options.z_given = command.add_option("--z", options.z, "Feature columns of FEATURES to use; default: all others.")
+                        ->delimiter(',')
+                        ->allow_extra_args(false)
+                        ->type_name("COL");
+  command
+      .add_option(
+          "--missing", options.missing,
+          "Rows with missing cells (empty, NA, NaN, null, ...) in columns that are used: drop them, stop with an "
+          "error that lists the columns, or fill in the mean and add an indicator column.")
+      ->check(CLI::IsMember({"drop", "error", "indicator"}))
+      ->capture_default_str();
+  add_key_options(command, options);
+  add_row_options(command, options);
   command.add_flag("--quiet", options.quiet, "Print errors only.");
   add_scale_options(command, options.events);
   add_gate_options(command, options.events);
+}
+
+void add_row_options(CLI::App& command, TableOptions& options) {
+  RowColumns& rows = options.rows;
+  const auto column = [&](const char* flag, std::string& name, const char* help) {
+    command.add_option(flag, name, help)->type_name("COL");
+  };
+  column("--offset", rows.offset,
+         "Column that is part of the linear predictor with coefficient 1, such as the logarithm of an exposure, in "
+         "either table; families with a log or logit link.");
+  column("--trials", rows.trials,
+         "Column of RESPONSES with the numbers of trials, of which the response counts the successes; --family "
+         "binomial.");
+  column("--safe", rows.safe, "Column of 0 and 1: rows whose link in the order given is known to be right.");
+  command
+      .add_option("--mismatch", rows.mismatch,
+                  "Columns on which the odds of a wrong link depend, of either table, such as how common a name is; "
+                  "method mixture.")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("COL");
+  column("--link-probability", rows.link_probability,
+         "Column with the probability that the link in the order given is right, as linkage programs print it; its log "
+         "odds are calibrated by two coefficients; method mixture.");
+  command
+      .add_option("--wrong-rate", options.wrong_rate,
+                  "How many links in the order given are wrong: a rate above 0 and below 1, or a column of rates; "
+                  "method mixture.")
+      ->type_name("R|COL");
+  command
+      .add_option("--audit", rows.audit,
+                  "Number of links that were examined to find --wrong-rate, whose uncertainty then enters the standard "
+                  "errors; default: the rate is exact.")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
 }
 
 void require_meaning(const CLI::Option& option, bool has_meaning, std::string_view with) {
@@ -196,6 +246,21 @@ void require_outputs(const std::vector<Output>& outputs, const std::vector<std::
   }
 }
 
+void tell_of_verdict(const std::string& fit) {
+  const auto said = read_json(read_file(fit), fit);
+  const auto judged = said.is_object() ? said.find("identifiable") : said.end();
+  if (!said.is_object() || judged == said.end() || !judged->is_object()) return;  // a fit written by hand
+  if (json_value<std::string>(*judged, "verdict", fit) != name_of(Verdict::not_identifiable)) return;
+  note(fmt::format("{} is not identifiable: {}; what follows from its coefficients is one possibility among others",
+                   fit, json_value<std::string>(*judged, "reason", fit)));
+}
+
+void tell_of_replaced(const std::vector<Output>& outputs) {
+  for (const Output& output : outputs)
+    if (!output.path.empty() && std::filesystem::is_regular_file(output.path))
+      note(fmt::format("{} exists and will be replaced ({})", output.path, output.option));
+}
+
 std::vector<std::string> inputs_of(const TableOptions& options) {
   std::vector<std::string> inputs{options.events.gates};
   for (const std::string& table : {options.responses, options.features}) {
@@ -214,14 +279,53 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
   command.add_flag("--no-intercept", options.no_intercept, "Fit through the origin.");
 }
 
+void settle(TableOptions& tables, ModelOptions& model) {
+  if (tables.formula.empty() && tables.responses.find('~') != std::string::npos &&
+      !std::filesystem::exists(tables.responses)) {
+    tables.formula = std::exchange(tables.responses, std::exchange(tables.features, std::exchange(tables.third, "")));
+    if (tables.responses.empty()) throw InvalidInput("RESPONSES is required after the formula");
+  }
+  if (!tables.third.empty())
+    throw InvalidInput(fmt::format("{}: two tables were expected, after a formula or without one", tables.third));
+  if (tables.formula.empty()) {
+    if (tables.response.empty())
+      throw InvalidInput("--response is required, or a formula such as 'wage ~ age + region' before the files");
+    return;
+  }
+  const bool named = !tables.response.empty() || tables.x_given->count() > 0 || tables.z_given->count() > 0;
+  if (named) throw InvalidInput("the formula names response and features; leave out --response, --x and --z");
+  if (model.no_intercept) throw InvalidInput("--no-intercept: write - 1 in the formula instead");
+  model.no_intercept = !parse_formula(tables.formula).intercept;
+}
+
 std::unique_ptr<Model> ModelOptions::make() const { return make_model(model, !no_intercept); }
+
+namespace {
+
+/// --wrong-rate is a number or the name of a column.
+RowColumns row_columns(const TableOptions& options) {
+  RowColumns rows = options.rows;
+  const std::optional<double> rate = parse_number(options.wrong_rate);
+  if (!rate) {
+    rows.wrong_rate = options.wrong_rate;
+    return rows;
+  }
+  if (!(*rate > 0 && *rate < 1))
+    throw InvalidInput(fmt::format("--wrong-rate {}: a rate above 0 and below 1, or a column, was expected", *rate));
+  rows.common_wrong_rate = *rate;
+  return rows;
+}
+
+}  // namespace
 
 ColumnChoice column_choice(const TableOptions& options) {
   ColumnChoice columns;
   columns.response = options.response;
+  columns.formula.text = options.formula;
   if (options.x_given != nullptr && options.x_given->count() > 0) columns.x = options.x;
   if (options.z_given != nullptr && options.z_given->count() > 0) columns.z = options.z;
   columns.weights = options.weights;
+  columns.rows = row_columns(options);
   columns.groups = to_keys(options.groups);
   columns.soft_groups = to_soft_groups(options.soft_groups);
   return columns;

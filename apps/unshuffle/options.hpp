@@ -15,12 +15,16 @@ namespace unshuffle::app {
 
 /// Which files and which of their columns.
 struct TableOptions {
+  std::string formula;  ///< Empty: columns are named by the other options.
   std::string responses;
   std::string features;  ///< Empty: one table.
+  std::string third;     ///< FEATURES where a formula comes first.
   std::vector<std::string> response;
   std::vector<std::string> x;
   std::vector<std::string> z;
   std::string weights;
+  RowColumns rows;
+  std::string wrong_rate;                ///< A number or a column.
   std::vector<std::string> groups;       ///< KEY or LEFT=RIGHT.
   std::vector<std::string> soft_groups;  ///< KEY:RATE or LEFT=RIGHT:RATE.
   std::string missing = "drop";
@@ -39,7 +43,13 @@ struct ModelOptions {
 };
 
 void add_table_options(CLI::App& command, TableOptions& options);
+/// Columns that say something of their rows; part of add_table_options().
+void add_row_options(CLI::App& command, TableOptions& options);
 void add_model_options(CLI::App& command, ModelOptions& options);
+
+/// A formula in the place of RESPONSES moves the files on, and decides on the intercept. Throws InvalidInput if there
+/// is neither a formula nor --response, or both.
+void settle(TableOptions& tables, ModelOptions& model);
 
 /// Throws InvalidInput when the option was given but does not apply.
 void require_meaning(const CLI::Option& option, bool has_meaning, std::string_view with);
@@ -58,6 +68,12 @@ struct Output {
 /// Fails before a long run instead of after it: two options that name the same file, an output that is also an input, a
 /// file that cannot be written. For input folders, their tables and descriptions count.
 void require_outputs(const std::vector<Output>& outputs, const std::vector<std::string>& inputs);
+
+/// A note if the data of a stored fit did not identify its answer.
+void tell_of_verdict(const std::string& fit);
+
+/// A note for every file that will be replaced.
+void tell_of_replaced(const std::vector<Output>& outputs);
 
 /// The files that the options name, with patterns expanded.
 [[nodiscard]] std::vector<std::string> inputs_of(const TableOptions& options);

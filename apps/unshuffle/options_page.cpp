@@ -32,7 +32,8 @@ std::string value_column(const OptionInfo& info) {
 
 std::string row_of(const Listed& option) {
   const OptionInfo& info = option.info;
-  return fmt::format("| `{}` | `{}` | {} | {} | {} | {} |\n", flag_of(info.name), info.name, value_column(info),
+  return fmt::format("| `{}` | `{}` | {} | {} | {} | {} |\n", flag_of(info.name),
+                     in_terms_of(Dialect::python, unshuffle::option(info.name)), value_column(info),
                      text_of(info.standard), info.help, fmt::join(option.readers, ", "));
 }
 

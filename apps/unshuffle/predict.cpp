@@ -27,18 +27,34 @@ struct NamedColumns {
   Matrix values;
 };
 
+struct Rows {
+  Matrix x, z;
+  RowFacts facts;
+};
+
+/// Columns that the fit needs to predict, offset and trials included.
+Rows rows_of(const Table& table, const ColumnChoice& columns) {
+  const auto numbers = [&](const std::string& name) {
+    return name.empty() ? Vector() : Vector(table.matrix({name}).col(0));
+  };
+  Rows made{table.matrix(*columns.x), table.matrix(*columns.z), {}};
+  made.facts.feature_offset = numbers(columns.rows.offset);
+  made.facts.trials = numbers(columns.rows.trials);
+  return made;
+}
+
 /// Every response with its prediction's standard error and the ends of its interval.
-NamedColumns with_intervals(const Fitted& fitted, const MatrixRef& x, const MatrixRef& z, const std::string& source) {
+NamedColumns with_intervals(const Fitted& fitted, const Rows& rows, const std::string& source) {
   if (fitted.result().covariance.size() == 0) {
     throw BadData(
         fmt::format("{}: the fit has no standard errors, so its predictions have no intervals; "
                     "`unshuffle fit` says why under \"Standard errors\"",
                     source));
   }
-  const Predictions predictions = fitted.predict_with_errors(x, z);
-  const auto [low, high] = predictions.interval(fitted.result().noise_sd);
+  const Predictions predictions = fitted.predict_with_errors(rows.x, rows.z, rows.facts);
+  const auto [low, high] = fitted.predict_interval(rows.x, rows.z, 0.95, rows.facts);
   const std::vector<std::string>& responses = fitted.context().columns.response;
-  NamedColumns made{{}, Matrix(z.rows(), 4 * predictions.values.cols())};
+  NamedColumns made{{}, Matrix(rows.z.rows(), 4 * predictions.values.cols())};
   for (std::size_t k = 0; k < responses.size(); ++k) {
     const auto column = static_cast<Index>(k);
     for (const char* ending : {"", "_std_err", "_low", "_high"}) made.names.push_back(responses[k] + ending);
@@ -68,11 +84,13 @@ int run(const PredictCommand& command) {
   const Fitted fitted = Fitted::load(command.fit);
   const ColumnChoice& columns = fitted.context().columns;
   Table table = read_tables({command.table}, command.events, KeepText::where_needed, false).front();
-  code_features(table, columns);
-  const Matrix x = table.matrix(*columns.x), z = table.matrix(*columns.z);
-  const std::string content = as_csv(command.intervals ? with_intervals(fitted, x, z, command.fit)
-                                                       : NamedColumns{columns.response, fitted.predict(x, z)},
-                                     command.spreadsheet_safe);
+  code_rows(table, columns);
+  const Rows rows = rows_of(table, columns);
+  const std::string content =
+      as_csv(command.intervals ? with_intervals(fitted, rows, command.fit)
+                               : NamedColumns{columns.response, fitted.predict(rows.x, rows.z, rows.facts)},
+             command.spreadsheet_safe);
+  tell_of_verdict(command.fit);
   if (command.out.empty()) {
     fmt::print("{}", content);
   } else {

@@ -26,7 +26,7 @@ std::string line_of(double done, double total, double seconds) {
   const double share = total > 0 ? std::clamp(done / total, 0.0, 1.0) : 0;
   std::string line = fmt::format("[{:<30}] {:3.0f} %", std::string(static_cast<std::size_t>(30 * share), '#'),
                                  std::floor(100 * share));
-  if (done > 0 && seconds > 1) {
+  if (done > 0 && seconds > 0.5) {
     line += fmt::format(", {:.3g}/s, {} left", done / seconds, in_words(seconds * (total - done) / done));
   }
   return line;

@@ -89,7 +89,8 @@ Reproduced reproduce(const ReproduceCommand& command, const Experiment& experime
 /// The settings that determine what is measured.
 std::string text_of(const Settings& settings) {
   return fmt::format("{}, seed {}, cytometry \"{}\" \"{}\", mot \"{}\"\n", settings.quick ? "quick" : "full",
-                     settings.seed, settings.cytometry_file, settings.cytometry_response, settings.mot_folder);
+                     settings.seed, settings.cytometry_file, settings.cytometry_response, settings.mot_folder) +
+         (settings.mot_weights.empty() ? "" : fmt::format("weights \"{}\"\n", settings.mot_weights));
 }
 
 /// The folder remembers its settings, so that --resume does not mix measurements of different kinds.
@@ -124,14 +125,30 @@ void write_pages(const ReproduceCommand& command, const std::vector<Reproduced>&
   if (!command.quiet) fmt::print("Wrote {}; draw its figures with: python3 {}\n", page, for_shell(script));
 }
 
+/// What an experiment needs and was not given; empty: nothing.
+std::string what_lacks(const ReproduceCommand& command, const std::string& experiment) {
+  if (!command.from.empty()) {
+    const bool optional = experiment == "mot" || experiment == "mot-frames";
+    const bool measured = std::filesystem::exists(std::filesystem::path(command.from) / (experiment + ".csv"));
+    return command.name == "all" && optional && !measured ? experiment + ".csv in --from" : "";
+  }
+  if (experiment == "mot" && command.settings.mot_folder.empty()) {
+    return "--mot-data FOLDER, which holds MOTChallenge sequences with det and gt";
+  }
+  if (experiment == "mot-frames" && (command.settings.mot_folder.empty() || command.settings.mot_weights.empty())) {
+    return "--mot-data FOLDER with frames in img1 and --mot-weights FILE, NanoTrack's published weights";
+  }
+  return "";
+}
+
 int run(const ReproduceCommand& command) {
   use_threads(command.threads);
   if (command.settings.cytometry_file.empty() != command.settings.cytometry_response.empty()) {
     throw InvalidInput("--cytometry-file and --cytometry-response must be given together");
   }
-  const bool no_videos = command.from.empty() && command.settings.mot_folder.empty();
-  if (command.name == "mot" && no_videos) {
-    throw InvalidInput("reproduce mot needs --mot-data FOLDER, which holds MOTChallenge sequences with det and gt");
+  if (command.name != "all") {
+    const std::string needed = what_lacks(command, command.name);
+    if (!needed.empty()) throw InvalidInput(fmt::format("reproduce {} needs {}", command.name, needed));
   }
   std::error_code other_folder;
   if (std::filesystem::equivalent(command.from, command.out, other_folder)) {
@@ -143,8 +160,9 @@ int run(const ReproduceCommand& command) {
   if (command.from.empty()) keep_settings(command);
   std::vector<Reproduced> results;
   for (const Experiment& experiment : chosen(command.name)) {
-    if (experiment.name == "mot" && no_videos) {
-      if (!command.quiet) fmt::print("mot: skipped, because --mot-data FOLDER was not given.\n");
+    const std::string needed = what_lacks(command, experiment.name);
+    if (!needed.empty()) {
+      if (!command.quiet) fmt::print("{}: skipped; it needs {}\n", experiment.name, needed);
       continue;
     }
     results.push_back(reproduce(command, experiment));
@@ -172,7 +190,9 @@ Command add_reproduce(CLI::App& root) {
   app->add_option("--cytometry-response", command->settings.cytometry_response,
                   "Channel of that file to predict from the others.");
   app->add_option("--mot-data", command->settings.mot_folder,
-                  "Folder of MOTChallenge sequences with det and gt, for the experiment mot.");
+                  "Folder of MOTChallenge sequences with det and gt, for the experiments mot and mot-frames.");
+  app->add_option("--mot-weights", command->settings.mot_weights,
+                  "Pretrained NanoTrack (pretrained_nanotrackv2.pth or v3), for the experiment mot-frames.");
   app->add_option("--seed", command->settings.seed, "Same seed, same results, times aside.")->capture_default_str();
   app->add_option("--threads", command->threads, "Cores to use; 0: all.")->capture_default_str();
   app->add_flag("--quiet", command->quiet, "Print errors only.");

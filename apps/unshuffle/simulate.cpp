@@ -11,6 +11,7 @@
 #include "options.hpp"
 #include "say.hpp"
 #include "unshuffle/core/error.hpp"
+#include "unshuffle/core/output_file.hpp"
 #include "unshuffle/cytometry/simulate.hpp"
 #include "unshuffle/objective/feasible.hpp"
 #include "unshuffle/tables/simulate.hpp"
@@ -34,6 +35,7 @@ struct SimulateCommand {
   std::vector<CLI::Option*> only_cytometry;
   std::vector<CLI::Option*> not_cytometry;
   std::vector<CLI::Option*> only_drawn;
+  std::vector<CLI::Option*> not_wages;
   CLI::Option* rows_given = nullptr;
   Index shards = 1;
   CLI::Option* shards_given = nullptr;
@@ -73,8 +75,19 @@ cytometry::ShuffledEvents make_events(const SimulateCommand& command) {
   return draw_events(options);
 }
 
+/// Files of the same names may stand in the folder already, but not the one that the sample is made of.
+void spare_input(const SimulateCommand& command) {
+  if (command.from.empty()) return;
+  make_folder(command.out);
+  std::vector<Output> outputs;
+  for (const char* name : {"responses.csv", "features.csv", "test.csv", "truth.json", "responses.fcs", "features.fcs"})
+    outputs.push_back({"--out", fmt::format("{}/{}", command.out, name)});
+  require_outputs(outputs, {command.from});
+}
+
 void write_cytometry(const SimulateCommand& command) {
   const cytometry::ShuffledEvents events = make_events(command);
+  spare_input(command);
   write_events(events, command.out, command.fcs);
   if (command.quiet) return;
   for (const std::string& one : events.notes) note(one);
@@ -89,6 +102,18 @@ void require_memory_for(const SimulateOptions& chosen, Index shards) {
   require_memory(34 * 2 * rows * static_cast<double>(columns), fmt::format("{:.0f} rows of {} columns", rows, columns));
 }
 
+int run_wages(const SimulateCommand& command) {
+  for (const auto* options : {&command.only_cytometry, &command.not_cytometry, &command.only_drawn, &command.not_wages})
+    for (const CLI::Option* option : *options)
+      if (option->count() > 0)
+        throw InvalidInput(fmt::format("{} cannot be used with the design wages", option->get_name()));
+  write_wages(command.options.rows, command.options.seed, command.out);
+  if (!command.quiet) {
+    fmt::print("Wrote {0}/wages.csv, {0}/people.csv, {0}/test.csv and {0}/truth.json\n", command.out);
+  }
+  return 0;
+}
+
 int run(SimulateCommand& command) {
   // A negative value means "not set" in the library; from a user it is a mistake.
   for (const CLI::Option* option : command.must_not_be_negative) {
@@ -96,6 +121,7 @@ int run(SimulateCommand& command) {
       throw InvalidInput(fmt::format("{} = {} must be at least 0", option->get_name(), option->as<double>()));
     }
   }
+  if (command.design == "wages") return run_wages(command);
   static const std::map<std::string, Design> designs{{"sensing", Design::sensing},
                                                      {"linear", Design::linear},
                                                      {"nonlinear", Design::nonlinear},
@@ -150,9 +176,10 @@ Command add_simulate(CLI::App& root) {
                   "of x and z + noise; gamma: as sensing, all shuffled, with features of distinct gamma laws, "
                   "which a fit can find without any hint; cytometry: cells of a few populations, or of an FCS file, "
                   "all links lost or lost "
-                  "within gates.")
+                  "within gates; wages: wages.csv and people.csv as people have them, with text, missing cells, a "
+                  "common town and people without a wage.")
       ->required()
-      ->check(CLI::IsMember({"sensing", "linear", "nonlinear", "gamma", "cytometry"}));
+      ->check(CLI::IsMember({"sensing", "linear", "nonlinear", "gamma", "cytometry", "wages"}));
   command->rows_given = app->add_option(
       "--n", options.rows,
       "Rows of either table, and of test.csv; 1000. Cytometry: events in all, nine tenths for training; 1400.");
@@ -179,12 +206,14 @@ Command add_simulate(CLI::App& root) {
       "--shards", command->shards,
       "Spread the rows over that many files of either table, drawn one by one: for tables of any size.");
   add_cytometry_options(*app, *command);
+  command->not_wages = {dim_z};
   command->not_cytometry = {dim_x, shuffle, mean, shape, command->shards_given};
   command->only_drawn = {noise, snr};
   app->add_flag("--quiet", command->quiet, "Print errors only.");
   command->must_not_be_negative = {dim_x, dim_z, shuffle, noise, snr};
   app->footer(
       "Example:\n  unshuffle simulate sensing --n 1000 --dim-z 5 --snr 100 --mean 1 --seed 7 --out sample\n"
+      "Example: two tables as people have them\n  unshuffle simulate wages --out demo\n"
       "Example: predict one channel of a cytometry file from the others, cells sorted by four gates\n"
       "  unshuffle simulate cytometry --from cells.fcs --response FITC-A --transform asinh:150 \\\n"
       "      --equal-mass-gates 4 --out gfc\n"

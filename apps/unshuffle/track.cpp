@@ -13,6 +13,7 @@
 #include "options.hpp"
 #include "say.hpp"
 #include "track_motion.hpp"
+#include "train_siamese.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/output_file.hpp"
 #include "unshuffle/pixels/siamese.hpp"
@@ -29,6 +30,8 @@ struct TrackCommand {
   std::string kind = "motion";
   std::string out;
   std::string draw;
+  std::string decoding = "best";
+  std::string likeness = "first";
   int threads = 0;
   CLI::Option* model_given = nullptr;
 };
@@ -45,9 +48,10 @@ tracking::SortOptions to_sort_options(const TrackerCommand& tracker) {
 Frames run_siamese(const tracking::Detections& video, pixels::SiameseNetwork& network, const TrackCommand& command) {
   tracking::TrackerOptions options = to_tracker_options(command.tracker);
   options.camera = command.motion.camera == "on";  // Pictures show the camera's motion by themselves.
+  network.decode(decoding_named(command.decoding));
   pixels::Film film(pixels::picture_files(), video.info);
   return tracking::track(video, tracking::MotionModel::constant_velocity(), options,
-                         std::make_shared<pixels::SiameseEyes>(network, film));
+                         std::make_shared<pixels::SiameseEyes>(network, film, likeness_named(command.likeness)));
 }
 
 /// What --draw names for one video, or for each of several: a folder, or a video when it ends in .mp4 or .avi.
@@ -96,8 +100,8 @@ Method method_of(const TrackCommand& command) {
   const std::string& model = command.motion.model;
   if (pixels::is_state_dictionary(model)) {
     if (command.motion.adapt)
-      throw InvalidInput("--adapt trains motion models only; train-tracker --model siamese trains others");
-    const std::shared_ptr<pixels::SiameseNetwork> network = pixels::load_network(model, 0);
+      throw InvalidInput("--adapt trains motion models only; train-tracker --model siamese or nanotrack trains others");
+    const std::shared_ptr<pixels::SiameseNetwork> network = pixels::load_network(model);
     return [network, &command](const auto& video) {
       return with_time([&] { return run_siamese(video, *network, command); });
     };
@@ -172,6 +176,19 @@ int run(const TrackCommand& command) {
   return 0;
 }
 
+void add_appearance_options(CLI::App& app, TrackCommand& command) {
+  tracking::AppearanceOptions& options = command.tracker.options.appearance;
+  app.add_option("--appearance-share", options.share,
+                 "Siamese models: share of their box in the prediction; a constant velocity has the rest.")
+      ->capture_default_str();
+  app.add_option("--survival-score", options.survival_score,
+                 "Siamese models: a track without a detection lives on where it is found with this score; above 1: "
+                 "none does.")
+      ->capture_default_str();
+  app.add_option("--longest-survival", options.longest_survival, "For at most so many frames.")->capture_default_str();
+  add_seeing_options(app, command.decoding, command.likeness);
+}
+
 }  // namespace
 
 Command add_track(CLI::App& root) {
@@ -183,9 +200,10 @@ Command add_track(CLI::App& root) {
       ->capture_default_str();
   command->model_given =
       app->add_option("--model", command->motion.model,
-                      "identity, constant-velocity, or a file written by train-tracker; a Siamese model uses the "
-                      "sequence's frames.")
+                      "identity, constant-velocity, or a file written by train-tracker; a Siamese model (SiamRPN, or "
+                      "NanoTrack's published weights) uses the sequence's frames.")
           ->capture_default_str();
+  add_appearance_options(*app, *command);
   app->add_flag("--adapt", command->motion.adapt,
                 "First train the model, starting from --model, on two thirds of each very video; needs no labels.");
   app->add_option("--camera", command->motion.camera,

@@ -17,7 +17,21 @@ namespace {
 
 using Videos = std::vector<tracking::Detections>;
 
-pixels::SiameseTrainOptions to_options(const TrainTrackerCommand& command) {
+/// Of every video, if its links are to be learned from; else empty.
+std::vector<tracking::Labels> truth_of(const TrainTrackerCommand& command, const Videos& videos) {
+  std::vector<tracking::Labels> truth;
+  for (std::size_t at = 0; at < videos.size() && command.true_links; ++at) {
+    const auto path = std::filesystem::path(command.tracker.sequences[at]) / "gt" / "gt.txt";
+    truth.push_back(tracking::read_labels(path.string(), videos[at].info.length));
+  }
+  return truth;
+}
+
+pixels::Learning learning_of(const TrainTrackerCommand& command) {
+  return {command.frozen, command.layers, decoding_named(command.decoding)};
+}
+
+pixels::SiameseTrainOptions to_options(const TrainTrackerCommand& command, const Videos& videos) {
   pixels::SiameseTrainOptions options;
   options.epochs = command.training.epochs;
   options.hold_out = command.hold_out;
@@ -25,7 +39,9 @@ pixels::SiameseTrainOptions to_options(const TrainTrackerCommand& command) {
   options.patience = command.training.patience;
   options.batch = command.training.batch;
   options.learning_rate = command.training.learning_rate;
-  options.links = {command.training.epsilon, command.training.unmatched};
+  options.links = {command.training.epsilon, command.training.unmatched, command.rho};
+  options.likeness = likeness_named(command.likeness);
+  options.truth = truth_of(command, videos);
   options.tracker = to_tracker_options(command.tracker);
   options.tracker.camera = false;  // Pictures show the camera's motion by themselves.
   pixels::validate(options);
@@ -33,8 +49,9 @@ pixels::SiameseTrainOptions to_options(const TrainTrackerCommand& command) {
 }
 
 std::unique_ptr<pixels::SiameseNetwork> first_network(const TrainTrackerCommand& command, const Videos& videos) {
-  if (!command.start.empty()) return pixels::load_network(command.start, command.frozen);
-  auto network = pixels::make_network({pixels::scaled_channels(command.width), command.frozen, command.training.seed});
+  if (!command.start.empty()) return pixels::load_network(command.start, learning_of(command));
+  auto network =
+      pixels::make_network({pixels::scaled_channels(command.width), learning_of(command), command.training.seed});
   pixels::prepare(*network, pixels::picture_files(), videos);
   return network;
 }
@@ -46,7 +63,8 @@ pixels::Foresight foresee(pixels::SiameseNetwork& network, const TrainTrackerCom
     const auto truth = std::filesystem::path(command.tracker.sequences[at]) / "gt" / "gt.txt";
     if (!std::filesystem::exists(truth)) continue;
     const auto labels = tracking::read_labels(truth.string(), videos[at].info.length);
-    all += pixels::foresight(network, pixels::picture_files(), videos[at].info, labels, command.hold_out);
+    pixels::Film film(pixels::picture_files(), videos[at].info);
+    all += pixels::foresight(network, film, labels, command.hold_out, likeness_named(command.likeness));
   }
   return all;
 }
@@ -55,27 +73,27 @@ std::string mark_of(const TrainTrackerCommand& command, const Videos& videos,
                     const pixels::SiameseTrainOptions& options) {
   tracking::TrainOptions marked = command.training;
   marked.tracker = options.tracker;
-  return fmt::format("{}, siamese, width {}, frozen {}, hold-out {}, hold-back {}, start {}",
-                     tracking::fingerprint(videos, marked, 0), command.width, command.frozen, command.hold_out,
-                     command.hold_back, command.start);
+  return fmt::format(
+      "{}, {}, width {}, frozen {}, layers {}, decoding {}, target {}, rho {}, true links {}, hold-out {}, "
+      "hold-back {}, start {}",
+      tracking::fingerprint(videos, marked, 0), command.model, command.width, command.frozen,
+      fmt::join(command.layers, " "), command.decoding, command.likeness, command.rho, command.true_links,
+      command.hold_out, command.hold_back, command.start);
 }
 
-/// Continues until the last epoch, or until `patience` epochs without improvement.
 void train(pixels::SiameseNetwork& network, pixels::SiameseCheckpoint& state, const TrainTrackerCommand& command,
            const Videos& videos, const pixels::SiameseTrainOptions& options, const std::string& mark) {
   const int frames = pixels::frames_per_epoch(videos, options);
   const auto progress = progress_bar(command.quiet);
-  while (int(state.objectives.size()) < options.epochs && !state.settled(options.patience)) {
-    const auto epoch = pixels::train_epoch(network, pixels::picture_files(), videos, options, [&](int done) {
-      if (progress) (void)progress(double(state.objectives.size()) * frames + done, double(options.epochs) * frames);
-    });
-    state.objectives.push_back(epoch.objective);
-    state.judged.push_back(epoch.judged);
-    if (state.best_epoch() == int(state.objectives.size())) state.best = network.state_dictionary();
-    if (command.checkpoint.empty()) continue;
+  const auto show = [&](int done) {
+    if (progress) (void)progress(double(state.objectives.size()) * frames + done, double(options.epochs) * frames);
+  };
+  const auto keep = [&] {
+    if (command.checkpoint.empty()) return;
     state.network = network.checkpoint();
     write_whole_file(command.checkpoint, pixels::to_bytes(state, mark));
-  }
+  };
+  pixels::train(network, state, pixels::picture_files(), videos, options, {show, keep});
 }
 
 pixels::SiameseCheckpoint first_state(pixels::SiameseNetwork& network, const TrainTrackerCommand& command,
@@ -86,8 +104,7 @@ pixels::SiameseCheckpoint first_state(pixels::SiameseNetwork& network, const Tra
     network.restore(state.network, command.checkpoint);
     return state;
   }
-  const double untrained = pixels::judge_epoch(network, pixels::picture_files(), videos, options).judged;
-  return {.objectives = {}, .judged = {untrained}, .network = {}, .best = network.state_dictionary()};
+  return pixels::untrained(network, pixels::picture_files(), videos, options);
 }
 
 void print_course(const pixels::SiameseCheckpoint& state, int frames) {
@@ -120,9 +137,33 @@ std::string course_csv(const pixels::SiameseCheckpoint& state) {
 
 }  // namespace
 
+bool uses_pictures(const std::string& model) { return model == "siamese" || model == "nanotrack"; }
+
+pixels::Decoding decoding_named(const std::string& name) {
+  return name == "mean" ? pixels::Decoding::mean : pixels::Decoding::best;
+}
+
+pixels::Likeness likeness_named(const std::string& name) {
+  return name == "last" ? pixels::Likeness::last : pixels::Likeness::first;
+}
+
+void add_seeing_options(CLI::App& command, std::string& decoding, std::string& likeness) {
+  command
+      .add_option("--decoding", decoding,
+                  "Siamese models: best: the box of the best place; mean: of it and its neighbours, weighted by score, "
+                  "so that scores learn too.")
+      ->check(CLI::IsMember({"best", "mean"}))
+      ->capture_default_str();
+  command
+      .add_option("--target", likeness,
+                  "Siamese models: look for a track as it was in its first frame, or in the last one.")
+      ->check(CLI::IsMember({"first", "last"}))
+      ->capture_default_str();
+}
+
 int train_siamese(const TrainTrackerCommand& command) {
-  const pixels::SiameseTrainOptions options = to_options(command);
   const Videos videos = load_videos(command.tracker.sequences, command.quiet);
+  const pixels::SiameseTrainOptions options = to_options(command, videos);
   const int frames = pixels::frames_per_epoch(videos, options);
   const auto network = first_network(command, videos);
   const pixels::Foresight before = foresee(*network, command, videos);
@@ -143,7 +184,7 @@ int train_siamese(const TrainTrackerCommand& command) {
                1000 * taken.count() / (double(state.objectives.size() - resumed) * frames));
   }
   if (before.predictions > 0) {
-    print_foresight(before, foresee(*pixels::load_network(command.out, command.frozen), command, videos));
+    print_foresight(before, foresee(*pixels::load_network(command.out, learning_of(command)), command, videos));
   }
   fmt::print("{:.0f} MB at the peak\nWrote {}\n", peak_memory_mb(), command.out);
   return 0;

@@ -10,6 +10,8 @@
 #include "unshuffle/core/types.hpp"
 #include "unshuffle/estimators/estimators.hpp"
 #include "unshuffle/estimators/result.hpp"
+#include "unshuffle/families/family.hpp"
+#include "unshuffle/families/fitted_law.hpp"
 #include "unshuffle/fitted/fitted.hpp"
 #include "unshuffle/fitted/predict.hpp"
 #include "unshuffle/links/assignment.hpp"

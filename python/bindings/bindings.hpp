@@ -9,6 +9,7 @@ namespace unshuffle::python {
 
 void bind_fit(nanobind::module_& module);
 void bind_transport(nanobind::module_& module);
+void bind_tables(nanobind::module_& module);
 void bind_data(nanobind::module_& module);
 void bind_tracking(nanobind::module_& module);
 

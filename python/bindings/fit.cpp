@@ -11,6 +11,7 @@
 #include "arrays.hpp"
 #include "attended_work.hpp"
 #include "bindings.hpp"
+#include "tables.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/fitted/fitted.hpp"
 #include "unshuffle/model/registry.hpp"
@@ -26,8 +27,10 @@ using Weights = std::vector<std::tuple<Index, Index, double>>;
 Problem make_problem(const MatrixIn& y, const MatrixIn& x, const MatrixIn& z, std::vector<std::string> y_names,
                      std::vector<std::string> x_names, std::vector<std::string> z_names, const Vector& response_weights,
                      const Vector& feature_weights, std::vector<Index> response_groups,
-                     std::vector<Index> feature_groups, const Pairs& known, const Weights& prior) {
+                     std::vector<Index> feature_groups, const Pairs& known, const Weights& prior,
+                     const RowFacts& facts) {
   Problem problem{.y = y, .x = x, .z = z};
+  problem.facts = facts;
   problem.response_weights = response_weights;
   problem.feature_weights = feature_weights;
   problem.response_groups = std::move(response_groups);
@@ -155,44 +158,54 @@ ArrayOut trace_of(const Fitted& fitted) {
   return out;
 }
 
-ArrayOut predict(const Fitted& fitted, const MatrixIn& x, const MatrixIn& z) {
+ArrayOut predict(const Fitted& fitted, const MatrixIn& x, const MatrixIn& z, const RowFacts& facts) {
   Matrix predictions;
   {
     const nb::gil_scoped_release unlocked;
-    predictions = fitted.predict(x, z);
+    predictions = fitted.predict(x, z, facts);
   }
   return moved(std::move(predictions));
 }
 
 /// Predictions, their standard errors, and the ends of the intervals of new responses.
 std::tuple<ArrayOut, ArrayOut, ArrayOut, ArrayOut> predict_with_intervals(const Fitted& fitted, const MatrixIn& x,
-                                                                          const MatrixIn& z, double level) {
+                                                                          const MatrixIn& z, double level,
+                                                                          const RowFacts& facts) {
   Predictions predictions;
   Predictions::Interval interval;
   {
     const nb::gil_scoped_release unlocked;
-    predictions = fitted.predict_with_errors(x, z);
-    interval = predictions.interval(fitted.result().noise_sd, level);
+    predictions = fitted.predict_with_errors(x, z, facts);
+    interval = fitted.predict_interval(x, z, level, facts);
   }
   return {moved(std::move(predictions.values)), moved(std::move(predictions.std_errors)),
           moved(std::move(interval.low)), moved(std::move(interval.high))};
 }
 
 void bind_problem(nb::module_& module) {
+  nb::class_<RowFacts>(module, "RowFacts", "What is known of rows beside their values; empty: nothing.")
+      .def(nb::init<>())
+      .def_rw("response_offset", &RowFacts::response_offset)
+      .def_rw("feature_offset", &RowFacts::feature_offset)
+      .def_rw("trials", &RowFacts::trials)
+      .def_rw("mismatch", &RowFacts::mismatch)
+      .def_rw("mismatch_names", &RowFacts::mismatch_names)
+      .def_rw("wrong_rate", &RowFacts::wrong_rate)
+      .def_rw("audit", &RowFacts::audit);
   nb::class_<Problem>(module, "Problem", "Two tables whose row links are lost.")
       .def(
           "__init__",
           [](Problem* self, const MatrixIn& y, const MatrixIn& x, const MatrixIn& z, std::vector<std::string> y_names,
              std::vector<std::string> x_names, std::vector<std::string> z_names, const Vector& response_weights,
              const Vector& feature_weights, std::vector<Index> response_groups, std::vector<Index> feature_groups,
-             const Pairs& known, const Weights& prior) {
+             const Pairs& known, const Weights& prior, const RowFacts& facts) {
             new (self) Problem(make_problem(y, x, z, std::move(y_names), std::move(x_names), std::move(z_names),
                                             response_weights, feature_weights, std::move(response_groups),
-                                            std::move(feature_groups), known, prior));
+                                            std::move(feature_groups), known, prior, facts));
           },
           nb::arg("y"), nb::arg("x"), nb::arg("z"), nb::kw_only(), nb::arg("y_names"), nb::arg("x_names"),
           nb::arg("z_names"), nb::arg("response_weights"), nb::arg("feature_weights"), nb::arg("response_groups"),
-          nb::arg("feature_groups"), nb::arg("known"), nb::arg("prior"))
+          nb::arg("feature_groups"), nb::arg("known"), nb::arg("prior"), nb::arg("facts") = RowFacts{})
       .def_ro("x_names", &Problem::x_names)
       .def_ro("z_names", &Problem::z_names)
       .def_prop_rw(
@@ -222,8 +235,15 @@ void bind_fitted(nb::module_& module) {
       .def("summary", &Fitted::summary)
       .def("to_json", &Fitted::to_json)
       .def("match", match_rows)
-      .def("predict", predict, nb::arg("x"), nb::arg("z"))
-      .def("predict_with_intervals", predict_with_intervals, nb::arg("x"), nb::arg("z"), nb::arg("level") = 0.95)
+      .def_prop_ro(
+          "covariance", [](const Fitted& f) { return f.result().covariance; }, nb::rv_policy::move)
+      .def(
+          "remember",
+          [](Fitted& f, const Prepared& prepared, bool one_table) { f.remember_columns(prepared.columns, one_table); },
+          nb::arg("prepared"), nb::arg("one_table"), "How the tables of the fit were prepared, for to_json.")
+      .def("predict", predict, nb::arg("x"), nb::arg("z"), nb::arg("facts") = RowFacts{})
+      .def("predict_with_intervals", predict_with_intervals, nb::arg("x"), nb::arg("z"), nb::arg("level") = 0.95,
+           nb::arg("facts") = RowFacts{})
       .def("report", report, nb::arg("truth"), "One HTML page.");
 }
 

@@ -42,6 +42,7 @@ NB_MODULE(_core, module) {
   end_threads_before_fork();
   bind_transport(module);
   bind_fit(module);
+  bind_tables(module);
   bind_data(module);
   bind_tracking(module);
 }

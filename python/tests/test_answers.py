@@ -22,11 +22,11 @@ PROBLEMS = [problem for problem in all_problems() if not COMMAND_LINE_ONLY & pro
 
 def regressor(options):
     robust = "robust" in options or options.get("method") == "robot-robust"
-    parameters = {name.replace("-", "_"): value for name, value in options.items() if name not in ABOUT_TABLES}
+    parameters = {{"seed": "random_state", "max-iterations": "max_iter"}.get(name, name.replace("-", "_")): value for name, value in options.items() if name not in ABOUT_TABLES}
     if "paper_settings" in parameters:  # which ask for robot on the command line
         parameters.setdefault("method", "robot")
     kind = RobustShuffledRegressor if robust else ShuffledRegressor
-    return kind(**parameters, fit_intercept="no-intercept" not in options, threads=2)
+    return kind(**parameters, fit_intercept="no-intercept" not in options, n_jobs=2)
 
 
 def fitted(problem):
@@ -39,7 +39,7 @@ def fitted(problem):
     x = problem.columns(problem.responses)
     weights, keys = problem.options.get("weights"), problem.options.get("group", "").split("=")
     return model.fit_tables(
-        y, features[problem.columns(problem.features)], responses[x] if x else None,
+        y=y, z=features[problem.columns(problem.features)], x=responses[x] if x else None,
         response_weights=responses[weights] if weights else None,
         groups=(responses[keys[0]], features[keys[-1]]) if keys[0] else None,
         known=problem.known or None, prior=problem.prior or None,

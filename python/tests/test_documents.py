@@ -34,7 +34,7 @@ def test_python_example(block, tmp_path):
         if f"import {package}" in block:
             pytest.importorskip(package, reason=f"{package} is not installed")
     prepare(tmp_path)
-    done = subprocess.run([sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True, timeout=1200)
     assert done.returncode == 0, done.stderr
 
 

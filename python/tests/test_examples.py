@@ -10,7 +10,7 @@ scripts = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
 
 def run(script, folder):
     environment = {**os.environ, "PYTHONWARNINGS": "error::unshuffle._warnings.ConvergenceWarning"}
-    return subprocess.run([sys.executable, script], cwd=folder, capture_output=True, text=True, timeout=120, env=environment)
+    return subprocess.run([sys.executable, script], cwd=folder, capture_output=True, text=True, timeout=1200, env=environment)
 
 
 @pytest.mark.parametrize("script", scripts, ids=lambda script: script.stem)

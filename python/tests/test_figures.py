@@ -59,7 +59,7 @@ def rows_for(panel):
 
 
 def drawn(folder, *options):
-    done = subprocess.run([sys.executable, SCRIPT, folder, *options], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, SCRIPT, folder, *options], capture_output=True, text=True, timeout=1200)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -167,6 +167,6 @@ def test_what_cannot_be_drawn(content, says, tmp_path):
     if content is not None:
         (tmp_path / "rho.csv").write_text(content)
     # matplotlib warns when a system package of it stands beside; that is not the script's message.
-    done = subprocess.run([sys.executable, "-W", "ignore", SCRIPT, tmp_path], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-W", "ignore", SCRIPT, tmp_path], capture_output=True, text=True, timeout=1200)
     assert done.returncode == 1 and done.stderr.count("\n") == 1, done.stderr
     assert re.match("figures.py: ", done.stderr) and says in done.stderr, done.stderr

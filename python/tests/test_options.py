@@ -6,21 +6,23 @@ import inspect
 import pytest
 
 from unshuffle import ShuffledRegressor, _core, _options
+from unshuffle._deprecated import renamed
 
 
 def test_every_declared_option_is_a_parameter_with_its_default():
     parameters = inspect.signature(ShuffledRegressor).parameters
     for estimator in _core.estimators():
         for option in estimator["options"]:
-            assert parameters[option["name"]].default == option["default"]
-            assert f"{option['name']} : {option['help']}" in ShuffledRegressor.__doc__
+            name = renamed.get(option["name"], option["name"])
+            assert parameters[name].default == option["default"]
+            assert f"{name} : {option['help']}" in ShuffledRegressor.__doc__
 
 
 def test_an_option_that_is_added_to_a_declaration_is_found_everywhere():
     estimators = copy.deepcopy(_core.estimators())
     added = {"name": "dummy", "help": "A dummy.", "kind": "number", "constraint": "> 0", "words": [], "default": 2.5}
     next(one for one in estimators if one["name"] == "rr")["options"].append(added)
-    options = _options.declared(estimators)
+    options = _options.declared(estimators, renamed)
     assert options["dummy"]["read_by"] == ["rr"]
     assert _options.signature_of({"method": "auto"}, options).parameters["dummy"].default == 2.5
     assert "dummy : A dummy. Must be > 0. Read by rr." in _options.documentation_of(options)

@@ -20,7 +20,7 @@ sample = simulate("sensing", 400, dim_z=2, shuffle=0.3, snr=100, mean=1)
 
 
 def fit():
-    return ShuffledRegressor(method="robot", starts=2, threads=2).fit(sample.z, sample.y).coef_
+    return ShuffledRegressor(method="robot", starts=2, n_jobs=2).fit(sample.z, sample.y).coef_
 
 
 def solve():
@@ -32,7 +32,7 @@ def solve():
 def test_a_child_that_fork_made_can_do_what_its_parent_did(work):
     expected = work()
     with get_context("fork").Pool(1) as pool:
-        found = pool.apply_async(work).get(timeout=60)
+        found = pool.apply_async(work).get(timeout=600)
     np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(work(), expected)
 
@@ -63,7 +63,7 @@ z = rng.normal(size=(3000, 3))
 y = z @ rng.normal(size=(3, 2)) + 0.1 * rng.normal(size=(3000, 2))
 print("begins", flush=True)
 try:
-    ShuffledRegressor(**{options}).fit_tables(y[rng.permutation(3000)], z)
+    ShuffledRegressor(**{options}).fit_tables(y=y[rng.permutation(3000)], z=z)
 except KeyboardInterrupt:
     print("interrupted", flush=True)
 """
@@ -76,7 +76,7 @@ def test_ctrl_c_ends_a_long_fit(options):
         assert job.stdout.readline() == "begins\n"
         time.sleep(1)
         job.send_signal(signal.SIGINT)
-        said, _ = job.communicate(timeout=60)
+        said, _ = job.communicate(timeout=600)
     finally:
         job.kill()
     assert said == "interrupted\n" and job.returncode == 0

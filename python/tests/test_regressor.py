@@ -1,3 +1,4 @@
+import inspect
 import json
 import os
 import pickle
@@ -17,8 +18,15 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from unshuffle import ConvergenceWarning, RobustShuffledRegressor, ShuffledRegressor, simulate
 
 
+# A weight is the mass of a row among those it may be linked with; a row of weight 2 is not two rows, each with its own partner.
+WEIGHTS_ARE_MASSES = {"expected_failed_checks": lambda estimator: {
+    "check_sample_weight_equivalence_on_dense_data": "weights are masses, not counts",
+    "check_sample_weight_equivalence_on_sparse_data": "weights are masses, not counts",
+}} if "expected_failed_checks" in inspect.signature(parametrize_with_checks).parameters else {}
+
+
 @pytest.mark.filterwarnings("ignore::unshuffle.ConvergenceWarning")
-@parametrize_with_checks([ShuffledRegressor(), RobustShuffledRegressor()])
+@parametrize_with_checks([ShuffledRegressor(), RobustShuffledRegressor()], **WEIGHTS_ARE_MASSES)
 def test_is_a_scikit_learn_estimator(estimator, check):
     check(estimator)
 
@@ -199,8 +207,12 @@ def test_writes_a_report(half_shuffled, tmp_path):
     said = json.loads(page.split('id="data">')[1].split("</script>")[0])
     assert said["fit"] == model.result_
     assert sum(part["pairs"] for part in said["calibration"]) == 400
-    with pytest.raises(ValueError, match="pickled"):
-        pickle.loads(pickle.dumps(model)).report(tmp_path / "again.html")
+    again = pickle.loads(pickle.dumps(model))
+    again.report(tmp_path / "again.html")
+    page = (tmp_path / "again.html").read_text()
+    assert json.loads(page.split('id="data">')[1].split("</script>")[0])["fit"] == model.result_
+    with pytest.raises(ValueError, match="unpickled"):
+        again.report(tmp_path / "again.html", truth=enumerate(half_shuffled.permutation))
 
 
 @pytest.mark.parametrize(
@@ -233,7 +245,7 @@ def test_refuses_bad_tables_in_words(half_shuffled):
 
 def test_warns_when_it_did_not_converge(half_shuffled):
     with pytest.warns(ConvergenceWarning, match="outer did not converge after 1 iterations"):
-        model = ShuffledRegressor("robot", max_iterations=1).fit_tables(y=half_shuffled.y, z=half_shuffled.z)
+        model = ShuffledRegressor("robot", max_iter=1).fit_tables(y=half_shuffled.y, z=half_shuffled.z)
     assert model.result_["status"] == "outer not converged"
     assert issubclass(ConvergenceWarning, RuntimeWarning)
 
@@ -281,7 +293,7 @@ def test_other_threads_run_meanwhile():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         begin = time.monotonic()
-        ShuffledRegressor("robot", starts=2, threads=1).fit_tables(y=sample.y, z=sample.z)
+        ShuffledRegressor("robot", starts=2, n_jobs=1).fit_tables(y=sample.y, z=sample.z)
         taken = time.monotonic() - begin
     done.set()
     thread.join()
@@ -305,7 +317,7 @@ def test_ctrl_c_stops_cleanly(options):
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
     begin = time.monotonic()
-    _, complaint = process.communicate(timeout=60)
+    _, complaint = process.communicate(timeout=600)
     assert time.monotonic() - begin < 20
     assert complaint.rstrip().endswith("KeyboardInterrupt")
     assert process.returncode in (-signal.SIGINT, 130, 1), os.strerror(process.returncode)
@@ -324,10 +336,10 @@ def test_masked_entries_are_refused():
     for refused in (
         lambda: ShuffledRegressor().fit(masked(z), y),
         lambda: ShuffledRegressor().fit(z, masked(y)),
-        lambda: ShuffledRegressor().fit_tables(y, masked(z)),
-        lambda: ShuffledRegressor().fit_tables(y, z, masked(y)),
-        lambda: ShuffledRegressor().fit_tables(y, z, response_weights=masked(np.ones(30))),
-        lambda: ShuffledRegressor().fit_tables(y, z, groups=(masked(np.ones(30)), np.ones(30))),
+        lambda: ShuffledRegressor().fit_tables(y=y, z=masked(z)),
+        lambda: ShuffledRegressor().fit_tables(y=y, z=z, x=masked(y)),
+        lambda: ShuffledRegressor().fit_tables(y=y, z=z, response_weights=masked(np.ones(30))),
+        lambda: ShuffledRegressor().fit_tables(y=y, z=z, groups=(masked(np.ones(30)), np.ones(30))),
         lambda: fitted.predict(masked(z)),
     ):
         with pytest.raises(ValueError, match="masked array whose row 3 is masked"):
@@ -339,8 +351,8 @@ def test_rows_of_pairs_are_whole_numbers():
     z, y = rng.normal(size=(30, 2)), rng.normal(size=30)
     for name, pairs in (("known", [(0.5, 0)]), ("known", [(0, float("nan"))]), ("prior", [(1, 2.25, 3.0)])):
         with pytest.raises(ValueError, match=f"{name}: .* is not the number of a row"):
-            ShuffledRegressor().fit_tables(y, z, **{name: pairs})
-    ShuffledRegressor(method="oracle").fit_tables(y, z, known=np.column_stack([np.arange(30.0), np.arange(30.0)]))
+            ShuffledRegressor().fit_tables(y=y, z=z, **{name: pairs})
+    ShuffledRegressor(method="oracle").fit_tables(y=y, z=z, known=np.column_stack([np.arange(30.0), np.arange(30.0)]))
 
 
 @pytest.mark.parametrize("method", ["auto", "robot", "entropic", "am"])

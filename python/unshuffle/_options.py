@@ -1,24 +1,27 @@
 """Parameters for the options of estimators, generated from their declarations in C++."""
 
 import inspect
+from typing import Any
 
 import numpy as np
+
+from ._deprecated import value_of
 
 _keyword = inspect.Parameter.KEYWORD_ONLY
 _positional = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
-def declared(estimators):
-    """Every option of these estimators by name, each with the names of those that read it."""
-    options = {}
+def declared(estimators: Any, renamed: Any) -> Any:
+    """Every option of these estimators by name, each with the names of those that read it; some have other names in Python."""
+    options: dict[str, Any] = {}
     for estimator in estimators:
         for option in estimator["options"]:
-            known = options.setdefault(option["name"], {**option, "read_by": []})
+            known = options.setdefault(renamed.get(option["name"], option["name"]), {**option, "read_by": []})
             known["read_by"].append(estimator["name"])
     return options
 
 
-def signature_of(own, options):
+def signature_of(own: Any, options: Any) -> Any:
     """The signature of an __init__ with its own parameters (name → default), then one for every option.
 
     The first of its own parameters may be given by position.
@@ -33,7 +36,7 @@ def signature_of(own, options):
     return inspect.Signature(parameters)
 
 
-def documentation_of(options):
+def documentation_of(options: Any) -> Any:
     """One line for every option, as the parameters of a docstring."""
     lines = []
     for name, option in options.items():
@@ -43,19 +46,19 @@ def documentation_of(options):
     return "\n".join(lines)
 
 
-def takes_options(own, options):
+def takes_options(own: Any, options: Any) -> Any:
     """A class decorator: parameters, their defaults and their documentation from the declaration."""
 
-    def decorate(cls):
+    def decorate(cls: Any) -> Any:
         signature = signature_of(own, options)
 
-        def __init__(self, *args, **kwargs):
+        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
             bound = signature.bind(self, *args, **kwargs)
             bound.apply_defaults()
             for name, value in list(bound.arguments.items())[1:]:
                 setattr(self, name, value)
 
-        __init__.__signature__ = signature
+        __init__.__signature__ = signature  # type: ignore[attr-defined]
         cls.__init__ = __init__
         cls.__doc__ = cls.__doc__.replace("    {options}", documentation_of(options))
         return cls
@@ -63,7 +66,7 @@ def takes_options(own, options):
     return decorate
 
 
-def plain(value):
+def plain(value: Any) -> Any:
     """A value as the compiled part expects it: numpy scalars and arrays as Python objects."""
     if isinstance(value, np.generic):
         return value.item()
@@ -72,12 +75,12 @@ def plain(value):
     return value
 
 
-def given(estimator, options):
+def given(estimator: Any, options: Any) -> Any:
     """(name, value) of every option of the estimator object that is not at its default; None means the default."""
     defaults = inspect.signature(type(estimator)).parameters
     chosen = []
-    for name in options:
-        value = plain(getattr(estimator, name))
+    for name, option in options.items():
+        value = plain(value_of(estimator, name) if name != option["name"] else getattr(estimator, name))
         if value is not None and value != defaults[name].default:
-            chosen.append((name, value))
+            chosen.append((option["name"], value))
     return chosen

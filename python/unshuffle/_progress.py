@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from contextlib import contextmanager
 
 
 @contextmanager
-def reporting(progress):
+def reporting(progress: Any) -> Any:
     """The function to call with (done, total), or None."""
     if progress is None or progress is False:
         yield None
@@ -22,7 +24,7 @@ def reporting(progress):
             yield update
 
 
-def _bar():
+def _bar() -> Any:
     try:
         from tqdm.auto import tqdm
     except ImportError as missing:

@@ -2,38 +2,42 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from sklearn.utils.validation import check_array
+from sklearn.utils.validation import _check_sample_weight, check_array
+
+from ._frames import columns_of, is_frame
 
 try:
     from sklearn.utils.validation import validate_data
 except ImportError:  # scikit-learn before 1.6: a method of the estimator
 
-    def validate_data(estimator, X, y="no_validation", **options):
+    def validate_data(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
         return estimator._validate_data(X, y, **options)
 
 
-def refuse_masked(table, name: str):
+def refuse_masked(table: Any, name: str) -> None:
     """What a mask covers has no value, and nothing here could stand for it."""
     if np.ma.is_masked(table):
         row = int(np.argwhere(np.atleast_1d(np.ma.getmaskarray(table)))[0][0])
         raise ValueError(f"{name} is a masked array whose row {row} is masked; fill masked entries in or leave their rows out")
 
 
-def row_number(value, name: str) -> int:
+def row_number(value: Any, name: str) -> int:
     """A row, counted from 0; 3.0 is one and 0.5 is none."""
     if value != value or int(value) != value:
         raise ValueError(f"{name}: {value} is not the number of a row; a whole number was expected")
     return int(value)
 
 
-def validated(estimator, X):
+def validated(estimator: Any, X: Any) -> Any:
     """Rows to predict, checked against the fitted columns."""
     refuse_masked(X, "X")
     return validate_data(estimator, X, reset=False, dtype=np.float64)
 
 
-def validated_pair(estimator, X, y):
+def validated_pair(estimator: Any, X: Any, y: Any) -> Any:
     """Table and responses of equal length; remembers the columns."""
     refuse_masked(X, "X")
     refuse_masked(y, "y")
@@ -41,7 +45,15 @@ def validated_pair(estimator, X, y):
     return X, y.astype(np.float64, copy=False)
 
 
-def matrix_of(table, name: str):
+def row_weights(weights: Any, X: Any) -> Any:
+    """One for each row of X, some of them above 0."""
+    weights = _check_sample_weight(weights, X, dtype=np.float64)
+    if not weights.any():
+        raise ValueError("sample_weight: every weight is zero; at least one above zero was expected")
+    return weights
+
+
+def matrix_of(table: Any, name: str) -> Any:
     """Rows × columns of float64; the array itself where it is one already."""
     refuse_masked(table, name)
     return check_array(table, dtype=np.float64, ensure_2d=False, ensure_min_samples=2, input_name=name, order=None).reshape(
@@ -49,16 +61,29 @@ def matrix_of(table, name: str):
     )
 
 
-def column_names(table) -> list[str]:
-    """Column names of a data frame or series; empty for anything without them."""
-    columns = getattr(table, "columns", None)
-    if columns is not None:
-        return [str(name) for name in columns]
-    name = getattr(table, "name", None)
-    return [] if name is None else [str(name)]
+def columns_or_array(table: Any, prefix: str) -> Any:
+    """Columns of a frame, or of an array, whose columns are numbered."""
+    if is_frame(table):
+        return columns_of(table)
+    array = matrix_of(table, prefix)
+    names = ["y"] if prefix == "y" and array.shape[1] == 1 else [f"{prefix}{k + 1}" for k in range(array.shape[1])]
+    return [(name, np.ascontiguousarray(array[:, k])) for k, name in enumerate(names)]
 
 
-def codes_of(groups):
+def key_names(groups: Any) -> Any:
+    """Groups as pairs of column names, and as labels where they are labels."""
+    if groups is None:
+        return [], None
+    if isinstance(groups, str):
+        return [(groups, groups)], None
+    if isinstance(groups, tuple) and not isinstance(groups[0], str):
+        return [], groups
+    if isinstance(groups, tuple):
+        return [groups], None
+    return [(one, one) if isinstance(one, str) else tuple(one) for one in groups], None
+
+
+def codes_of(groups: Any) -> Any:
     """Labels of any kind on both sides as integers, equal where the labels are equal."""
     if groups is None:
         return [], []

@@ -5,6 +5,8 @@ Nothing is unrolled: the backward pass is one linear solve at the solution, what
 
 from __future__ import annotations
 
+from typing import Any
+
 import warnings
 
 import torch
@@ -16,7 +18,7 @@ from ._warnings import ConvergenceWarning
 __all__ = ["transport_cost", "transport_plan"]
 
 
-def transport_cost(cost, epsilon=1e-2, *, row_weights=None, column_weights=None, objective="transport", **options):
+def transport_cost(cost: Any, epsilon: Any = 1e-2, *, row_weights: Any = None, column_weights: Any = None, objective: Any = "transport", **options: Any) -> Any:
     """<cost, plan> of a cost (n×m) or of each of a batch (...×n×m).
 
     objective="entropic" gives the optimal value of the smoothed problem instead. epsilon is relative to the largest
@@ -26,21 +28,21 @@ def transport_cost(cost, epsilon=1e-2, *, row_weights=None, column_weights=None,
     return _TransportCost.apply(cost, _weights(row_weights), _weights(column_weights), objective, {"epsilon": epsilon, **options})
 
 
-def transport_plan(cost, epsilon=1e-2, *, row_weights=None, column_weights=None, **options):
+def transport_plan(cost: Any, epsilon: Any = 1e-2, *, row_weights: Any = None, column_weights: Any = None, **options: Any) -> Any:
     """The plan of a cost (n×m) or of each of a batch (...×n×m); each sums to one. As for ``transport_cost``."""
     return _TransportPlan.apply(cost, _weights(row_weights), _weights(column_weights), {"epsilon": epsilon, **options})
 
 
-def _weights(weights):
+def _weights(weights: Any) -> Any:
     return None if weights is None else torch.as_tensor(weights).detach().cpu().double().contiguous()
 
 
-def _matrices(tensor):
+def _matrices(tensor: Any) -> Any:
     """All matrices of a tensor, one after another."""
     return tensor.detach().cpu().double().contiguous().reshape(-1, *tensor.shape[-2:])
 
 
-def _solve(ctx, cost, row_weights, column_weights, options):
+def _solve(ctx: Any, cost: Any, row_weights: Any, column_weights: Any, options: Any) -> Any:
     """The plan of all matrices of a cost. The backward pass reads the cost too: saved_tensors raises when it was changed."""
     if cost.dim() < 2:
         raise ValueError(f"cost has {cost.dim()} dimensions; rows × columns, after any others, was expected")
@@ -58,7 +60,7 @@ def _solve(ctx, cost, row_weights, column_weights, options):
     return ctx.plan
 
 
-def _with_epsilon(gradient, of_epsilon, matrices, options):
+def _with_epsilon(gradient: Any, of_epsilon: Any, matrices: Any, options: Any) -> Any:
     """Adds the derivative through a relative epsilon, the largest \\|cost\\| times a constant."""
     if not options.get("relative", True):
         return gradient
@@ -71,13 +73,13 @@ def _with_epsilon(gradient, of_epsilon, matrices, options):
     return gradient
 
 
-def _values(plan, objective):
+def _values(plan: Any, objective: Any) -> Any:
     return torch.from_dlpack(plan.transport_cost if objective == "transport" else plan.value)
 
 
 class _TransportCost(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, cost, row_weights, column_weights, objective, options):
+    def forward(ctx: Any, cost: Any, row_weights: Any, column_weights: Any, objective: Any, options: Any) -> Any:
         plan = _solve(ctx, cost, row_weights, column_weights, options)
         if objective not in ("transport", "entropic"):
             raise ValueError(f"objective = {objective} must be transport or entropic")
@@ -85,8 +87,8 @@ class _TransportCost(torch.autograd.Function):
         return _values(plan, objective).reshape(cost.shape[:-2]).to(cost)
 
     @staticmethod
-    @once_differentiable
-    def backward(ctx, upstream):
+    @once_differentiable  # type: ignore[untyped-decorator]
+    def backward(ctx: Any, upstream: Any) -> Any:
         (cost,) = ctx.saved_tensors
         matrices = _matrices(cost)
         gradient = torch.from_dlpack(ctx.plan.gradient(ctx.objective))
@@ -99,13 +101,13 @@ class _TransportCost(torch.autograd.Function):
 
 class _TransportPlan(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, cost, row_weights, column_weights, options):
+    def forward(ctx: Any, cost: Any, row_weights: Any, column_weights: Any, options: Any) -> Any:
         plan = _solve(ctx, cost, row_weights, column_weights, options)
         return torch.from_dlpack(plan.coupling).reshape(cost.shape).to(cost)
 
     @staticmethod
-    @once_differentiable
-    def backward(ctx, upstream):
+    @once_differentiable  # type: ignore[untyped-decorator]
+    def backward(ctx: Any, upstream: Any) -> Any:
         (cost,) = ctx.saved_tensors
         matrices = _matrices(cost)
         gradient = torch.from_dlpack(ctx.plan.pull_back(_matrices(upstream)))

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -23,47 +24,77 @@
 namespace unshuffle {
 namespace {
 
+/// Set when the process ends; no file is made from then on.
+std::atomic<bool> ending{false};
+
+/// Whoever ends the process does so without waiting for other threads. What fails now fails because of that.
+void wait_for_the_end() noexcept {
+  while (ending) ::pause();
+}
+
 [[noreturn]] void fail(const std::string& path, int reason) {
+  wait_for_the_end();
   throw SystemFailure(fmt::format("{}: cannot be written: {}", path, std::strerror(reason)));
 }
 
 /// Names of files being written, kept where a signal handler can read them.
 struct UnfinishedFile {
-  std::atomic<bool> taken{false};
-  std::atomic<bool> there{false};
+  enum State : unsigned char { unused, making, there };
+  std::atomic<State> state{unused};
   char path[4096];
 };
 std::array<UnfinishedFile, 16> unfinished_files;
 
-UnfinishedFile* remember_unfinished(const std::string& path) {
-  for (UnfinishedFile& file : unfinished_files) {
-    if (path.size() >= sizeof file.path || file.taken.exchange(true)) continue;
-    std::memcpy(file.path, path.c_str(), path.size() + 1);
-    file.there = true;
-    return &file;
+/// A signal handler waits for files that are being made, and would wait forever for one that its own thread is making.
+class WithoutSignals {
+ public:
+  WithoutSignals() {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_BLOCK, &all, &before_);
   }
-  return nullptr;  // a signal may then leave it behind; nothing worse
+  WithoutSignals(const WithoutSignals&) = delete;
+  WithoutSignals& operator=(const WithoutSignals&) = delete;
+  ~WithoutSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_{};
+};
+
+UnfinishedFile* find_unused() {
+  for (UnfinishedFile& file : unfinished_files) {
+    UnfinishedFile::State expected = UnfinishedFile::unused;
+    if (file.state.compare_exchange_strong(expected, UnfinishedFile::making)) return &file;
+  }
+  return nullptr;  // a signal may then leave a file behind; nothing worse
 }
 
-void forget_unfinished(UnfinishedFile* file) {
-  if (file == nullptr) return;
-  file->there = false;
-  file->taken = false;
+/// A new file, its name noted before it exists so that no end of the process comes between. -1: see errno.
+int make_noted(const std::string& path, UnfinishedFile*& noted) {
+  const WithoutSignals blocked;
+  noted = path.size() < sizeof noted->path ? find_unused() : nullptr;
+  if (ending && noted != nullptr) noted->state = UnfinishedFile::unused;
+  wait_for_the_end();
+  if (noted != nullptr) std::memcpy(noted->path, path.c_str(), path.size() + 1);
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  const int reason = errno;
+  if (noted != nullptr) noted->state = descriptor < 0 ? UnfinishedFile::unused : UnfinishedFile::there;
+  if (descriptor < 0) noted = nullptr;
+  errno = reason;
+  return descriptor;
 }
 
 /// Owns a descriptor, and its file until that is renamed into place.
 class Descriptor {
  public:
-  Descriptor(int descriptor, std::string temporary)
-      : descriptor_(descriptor),
-        temporary_(std::move(temporary)),
-        unfinished_(temporary_.empty() ? nullptr : remember_unfinished(temporary_)) {}
+  explicit Descriptor(int descriptor, std::string temporary = {}, UnfinishedFile* noted = nullptr)
+      : descriptor_(descriptor), temporary_(std::move(temporary)), noted_(noted) {}
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
   ~Descriptor() {
     if (descriptor_ >= 0) ::close(descriptor_);
     if (!temporary_.empty()) ::unlink(temporary_.c_str());
-    forget_unfinished(unfinished_);
+    if (noted_ != nullptr) noted_->state = UnfinishedFile::unused;
   }
 
   void write(std::string_view content, const std::string& path) const {
@@ -90,7 +121,7 @@ class Descriptor {
  private:
   int descriptor_;
   std::string temporary_;
-  UnfinishedFile* unfinished_;
+  UnfinishedFile* noted_;
 };
 
 mode_t default_mode() {
@@ -132,27 +163,34 @@ std::string folder_of(const std::string& target) {
 }
 
 constexpr std::string_view temporary_prefix = ".unshuffle-";
+constexpr unsigned temporary_digits = 6, temporary_count = 1'000'000;
 
 /// Beside the target, named after the process. It stays locked until it is closed, so that others can tell it from one
 /// that was left behind.
 Descriptor open_temporary(const std::string& target, const std::string& path) {
   if (path.empty()) throw SystemFailure("the name of an output file is empty");
-  std::string name = fmt::format("{}/{}{}-XXXXXX", folder_of(target), temporary_prefix, ::getpid());
-  const int descriptor = ::mkostemp(name.data(), O_CLOEXEC);
-  if (descriptor < 0) fail(path, errno);
-  ::flock(descriptor, LOCK_EX | LOCK_NB);
-  return {descriptor, std::move(name)};  // a copy may need memory that is not there, and leave the file behind
+  static std::atomic<unsigned> made{0};
+  for (;;) {
+    std::string name = fmt::format("{}/{}{}-{:0{}}", folder_of(target), temporary_prefix, ::getpid(),
+                                   made++ % temporary_count, temporary_digits);
+    UnfinishedFile* noted = nullptr;
+    const int descriptor = make_noted(name, noted);
+    if (descriptor < 0 && errno == EEXIST) continue;  // of a process of the same number, on another machine perhaps
+    if (descriptor < 0) fail(path, errno);
+    ::flock(descriptor, LOCK_EX | LOCK_NB);
+    return Descriptor(descriptor, std::move(name), noted);  // a copy may need memory that is not there
+  }
 }
 
 /// The process a temporary file is named after; none: the file is not one of ours.
 std::optional<pid_t> writer_of(std::string_view name) {
-  constexpr std::size_t drawn = 6;
   if (!name.starts_with(temporary_prefix)) return std::nullopt;
   name.remove_prefix(temporary_prefix.size());
   pid_t writer = 0;
   const auto [end, failure] = std::from_chars(name.data(), name.data() + name.size(), writer);
   const std::string_view rest(end, name.data() + name.size());
-  if (failure != std::errc{} || writer <= 0 || rest.size() != 1 + drawn || rest.front() != '-') return std::nullopt;
+  if (failure != std::errc{} || writer <= 0 || rest.size() != 1 + temporary_digits || rest.front() != '-')
+    return std::nullopt;
   return writer;
 }
 
@@ -188,7 +226,7 @@ void write_whole_file(const std::string& path, std::string_view content) {
     const int number = descriptor_named(path);
     const int opened = number >= 0 ? ::fcntl(number, F_DUPFD_CLOEXEC, 0) : ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
     if (opened < 0) fail(path, errno);
-    Descriptor device(opened, {});
+    Descriptor device(opened);
     device.write(content, path);
     return device.close(path);
   }
@@ -202,8 +240,12 @@ void write_whole_file(const std::string& path, std::string_view content) {
 }
 
 void remove_unfinished_files() noexcept {
-  for (UnfinishedFile& file : unfinished_files)
-    if (file.there) ::unlink(file.path);
+  ending = true;
+  for (UnfinishedFile& file : unfinished_files) {
+    for (int milliseconds = 0; milliseconds < 1000 && file.state == UnfinishedFile::making; ++milliseconds)
+      ::poll(nullptr, 0, 1);
+    if (file.state == UnfinishedFile::there) ::unlink(file.path);
+  }
 }
 
 void make_folder(const std::string& path) {

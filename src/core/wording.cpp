@@ -10,12 +10,15 @@ namespace {
 // Bytes that no sentence, file name or column name contains.
 constexpr char begin_mark = '\x01', value_mark = '\x02', end_mark = '\x03';
 
+/// Python's name for an option: scikit-learn's where it has one.
+std::string parameter_of(std::string_view name) { return std::string(name == "max_iterations" ? "max_iter" : name); }
+
 std::string worded(Dialect dialect, std::string_view name, std::string_view value) {
   switch (dialect) {
     case Dialect::command_line:
       return value.empty() ? flag_of(name) : fmt::format("{} {}", flag_of(name), value);
     case Dialect::python:
-      return value.empty() ? std::string(name) : fmt::format("{}=\"{}\"", name, value);
+      return value.empty() ? parameter_of(name) : fmt::format("{}=\"{}\"", parameter_of(name), value);
     case Dialect::cpp:
       break;
   }

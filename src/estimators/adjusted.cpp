@@ -23,14 +23,12 @@ struct AdjustedAnswer {
 };
 
 AdjustedAnswer adjusted_fit(const Adjusted& options, const Input& input, const CandidateLinks& links) {
-  constexpr double errors = 2;  // of the bound, counted in
   const LeastSquares linked = best_least_squares(input.problem, input.bound, links.rows, links.weights, input.run.seed);
   AdjustedFit at_bound = fit_adjusted(input.bound, links, linked, input.run.seed);
   AdjustedAnswer made{std::move(at_bound.parameters), std::move(at_bound.covariance), at_bound.noise_variance,
                       std::move(at_bound.mismatch), options.wrong_share == WrongShare::interval};
   if (!made.spread) return made;
-  const double largest = made.mismatch.rate + errors * std::sqrt(made.mismatch.variance);
-  SpreadRegression regression = spread_regression(input.bound, links, linked, largest);
+  SpreadRegression regression = spread_regression(input.bound, links, linked, made.mismatch.at_most());
   made.parameters = std::move(regression.parameters);
   made.covariance = std::move(regression.covariance);
   return made;

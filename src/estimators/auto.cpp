@@ -5,6 +5,7 @@
 #include <array>
 #include <limits>
 
+#include "estimators/least_risk.hpp"
 #include "estimators/unlinked.hpp"
 #include "likelihood/followed_mixture.hpp"
 #include "links/linked.hpp"
@@ -47,17 +48,20 @@ Facts look(const Auto& options, const Input& input) {
           .scalar = backend_for(problem, input.bound, options.precision.backend) == Backend::sorted};
 }
 
-Oracle oracle_of(const Auto& options) { return {.plan = {.precision = options.precision}}; }
+Oracle oracle_of(const Auto& options) { return {.plan = {.precision = options.precision}, .family = options.family}; }
 
 Mixture mixture_of(const Auto& options) {
-  return {
-      .precision = options.precision, .limit = options.limit, .noise = options.noise, .bootstrap = options.bootstrap};
+  return {.precision = options.precision,
+          .limit = options.limit,
+          .noise = options.noise,
+          .bootstrap = options.bootstrap,
+          .family = options.family};
 }
 
 Adjusted adjusted_of(const Auto& options) { return {.precision = options.precision, .bootstrap = options.bootstrap}; }
 
 Entropic entropic_of(const Auto& options) {
-  return {options.precision, options.starts, options.noise, options.bootstrap, options.sensitivity};
+  return {options.precision, options.starts, options.noise, options.bootstrap, options.sensitivity, options.family};
 }
 
 Estimate explain(Estimate estimate, Estimator chosen, const std::string& choice, const std::string& why) {
@@ -70,8 +74,10 @@ Estimate explain(Estimate estimate, Estimator chosen, const std::string& choice,
 Estimate by_all_links(const Auto& options, const Facts& facts, const Input& input, const std::string& because) {
   const Entropic entropic = entropic_of(options);
   const std::string groups = facts.groups > 1 ? fmt::format(" within {} groups and known pairs", facts.groups) : "";
-  const char* noise = options.noise.sd > 0 ? ", noise given" : ", noise estimated";
-  const char* why = facts.scalar ? "one response and an additive model make all links together affordable"
+  const char* noise = !options.family.is_gaussian() ? "" : options.noise.sd > 0 ? ", noise given" : ", noise estimated";
+  const char* why = !options.family.is_gaussian()
+                        ? "exact sums over the links of small groups, the transport plan for large ones"
+                    : facts.scalar ? "one response and an additive model make all links together affordable"
                     : options.precision.backend == Backend::dense
                         ? "the dense backend was requested: all pairs are considered"
                         : "several responses, or a model that is not additive: all pairs are considered";
@@ -81,13 +87,12 @@ Estimate by_all_links(const Auto& options, const Facts& facts, const Input& inpu
 // The mixture is the most accurate where its likelihood holds. If regression on all rows contradicts it, or shows that
 // the order carries more information than the likelihood uses, that regression, adjusted for wrong links, is the
 // answer.
-Estimate by_order(const Auto& options, const Input& input) {
+Estimate by_order(const Auto& options, const Input& input, const Estimate& by_mixture) {
   const Mixture mixture = mixture_of(options);
-  Estimate by_mixture = estimate(mixture, input);
   const std::string found = by_mixture.identifiable.reason;
   const bool unsure = by_mixture.contradicted || by_mixture.order_is_chance;
   if (!unsure || !input.bound.linear_in_parameters()) {
-    return explain(std::move(by_mixture), mixture, "rows in order, each link right or wrong", found);
+    return explain(by_mixture, mixture, "rows in order, each link right or wrong", found);
   }
   const Adjusted adjusted = adjusted_of(options);
   Estimate by_regression = estimate(adjusted, input);
@@ -96,39 +101,24 @@ Estimate by_order(const Auto& options, const Input& input) {
                  "the mixture model was rejected: " + found);
 }
 
-// An uncertain answer may have a larger error than regression on all rows, which wrong links attenuate but which is
-// precise. With w the answer, V its covariance, b and S those of regression, Q = JᵀJ/n the metric of predictions: the
-// expected squared error of w is tr(VQ), that of b is tr(SQ) + |bias|², where |b - w|²_Q - tr((V - S)Q) estimates the
-// bias.
-Estimate safer_than_regression(const Auto& options, const Input& input, Estimate in_order) {
-  // Adjusted regression averages over the possible shares of wrong links, including none; where it leaves everything
-  // open, it may still be far from regression.
-  const Verdict verdict = in_order.identifiable.verdict;
-  const bool settled = verdict == Verdict::identified ||
-                       (verdict != Verdict::not_identifiable && std::holds_alternative<Adjusted>(*in_order.chosen));
-  if (settled || in_order.covariance.size() == 0 || !input.bound.linear_in_parameters()) return in_order;
-  const CandidateLinks links = candidates_of(input.problem, input.bound, links_in_order(input.problem));
-  const LeastSquares linked = best_least_squares(input.problem, input.bound, links.rows, links.weights, input.run.seed);
-  const SpreadRegression regression = spread_regression(input.bound, links, linked, 0);
-  const Matrix measure = linked.matrix / double(links.size());
-  const Vector apart = linked.parameters - in_order.candidates.front().parameters;
-  const double risk = in_order.covariance.cwiseProduct(measure).sum();
-  const double variance = regression.covariance.cwiseProduct(measure).sum();
-  const double bias = std::max(0.0, apart.dot(measure * apart) - (risk - variance));
-  if (variance + bias >= risk) return in_order;
-  const Ls ls{.plan = {.precision = options.precision}};
-  Estimate made = in_order;
-  Candidate& answer = made.candidates.front();
-  answer.parameters = linked.parameters;
-  answer.objective = linked.squares;
-  answer.message = "least squares on all rows in order";
-  made.candidates.resize(1);
-  made.objective_name = Estimate{}.objective_name;
-  made.covariance = regression.covariance + apart * apart.transpose();
-  made.std_error_note = "robust (sandwich), and how far adjusting for wrong links would move the coefficients";
-  made.link_probabilities.resize(0);
-  return explain(std::move(made), ls, "ordinary regression on rows in order",
-                 "adjusting for wrong links would add more error than it takes away: " + in_order.identifiable.reason);
+/// An answer that is not identified may have a larger error than a compromise with regression: see least_risk.cpp. How
+/// far that moves it counts as an error.
+Estimate of_least_risk(const Input& input, const Estimate& by_mixture, Estimate in_order) {
+  const bool sure = in_order.identifiable.verdict == Verdict::identified;
+  if (sure || !input.bound.linear_in_parameters()) return in_order;
+  const LeastRisk found = least_risk(input, by_mixture);
+  Candidate& answer = in_order.candidates.front();
+  const Vector shift = found.parameters - answer.parameters;
+  answer.parameters = found.parameters;
+  in_order.candidates.resize(1);
+  if (in_order.covariance.size() > 0) in_order.covariance += shift * shift.transpose();
+  for (WhatIf& other : in_order.identifiable.what_if) other.shift -= shift;
+  in_order.choice += fmt::format(
+      "; by their expected errors, the answer is {:.0f} % the mixture's and the rest regression on all rows, {:.0f} % "
+      "of "
+      "the way to where adjusting for wrong links would take it",
+      100 * found.mixture, 100 * found.adjusted);
+  return in_order;
 }
 
 /// Sum of the logarithms of the standard errors: of two estimates of the same coefficients, the one with the smaller
@@ -181,8 +171,22 @@ Estimate more_certain_of(const Auto& options, const Facts& facts, const Input& i
   return better ? all_links : in_order;
 }
 
+/// Of another law than the Gaussian, or where something is known of every link: what the rules below compare are
+/// Gaussian regressions with one rate of wrong links.
+Estimate by_order_of_its_own(const Auto& options, const Facts& facts, const Input& input) {
+  const Mixture mixture = mixture_of(options);
+  Estimate in_order = estimate(mixture, input);
+  const std::string found = in_order.identifiable.reason;
+  if (in_order.order_is_chance && !facts.hinted && !input.problem.facts.describes_links())
+    return by_all_links(options, facts, input, found + "; ");
+  return explain(std::move(in_order), mixture, "rows in order, each link right or wrong", found);
+}
+
 Estimate by_order_first(const Auto& options, const Facts& facts, const Input& input) {
-  Estimate in_order = safer_than_regression(options, input, by_order(options, input));
+  if (!options.family.is_gaussian() || input.problem.facts.describes_links())
+    return by_order_of_its_own(options, facts, input);
+  const Estimate by_mixture = estimate(mixture_of(options), input);
+  Estimate in_order = of_least_risk(input, by_mixture, by_order(options, input, by_mixture));
   return in_order.identifiable.verdict == Verdict::not_identifiable
              ? order_or_all_links(options, facts, input, in_order)
              : more_certain_of(options, facts, input, std::move(in_order));
@@ -209,10 +213,10 @@ constexpr std::array routes{
     Route{
         {"rows may be linked in order: by the hint, or because both tables have equally many rows, there are no groups "
          "and the hint does not rule it out",
-         "mixture, adjusted, ls or entropic",
+         "mixture, adjusted or entropic",
          "a mixture of right and wrong links; adjusted regression if regression on all rows or the features contradict "
-         "it; ordinary regression if its expected error is smaller; all links if the order leaves the answer open or "
-         "groups are more informative"},
+         "it; both weighted by their expected errors if the answer is not identified; all links if the order leaves it "
+         "open or groups are more informative"},
         [](const Facts& facts) { return facts.order_may_tell; },
         by_order_first},
     Route{{"otherwise", "entropic", "all links, within groups and with known pairs if given"},

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "core/normal.hpp"
-#include "estimators/estimate.hpp"
+#include "estimators/family_regression.hpp"
 #include "likelihood/bootstrap.hpp"
 #include "likelihood/calibration.hpp"
 #include "likelihood/search.hpp"
@@ -158,6 +158,7 @@ void set_errors(const Entropic& options, const Input& input, const Calibrated& a
 }  // namespace
 
 Estimate estimate(const Entropic& options, const Input& given) {
+  if (!options.family.is_gaussian()) return estimate_family_links(options, given);
   if (options.bootstrap.samples > 0 && given.problem.has_prior()) {
     throw InvalidInput("bootstrap draws links evenly, so it cannot be had with prior weights of pairs or soft groups");
   }

@@ -3,14 +3,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
 #include "core/balanced_inverse.hpp"
 #include "core/special.hpp"
+#include "estimators/family_regression.hpp"
 #include "estimators/unlinked.hpp"
 #include "likelihood/bootstrap.hpp"
 #include "likelihood/followed_mixture.hpp"
+#include "likelihood/order_doubts.hpp"
+#include "likelihood/widened.hpp"
 #include "likelihood/wrong_links.hpp"
 #include "starts/starts.hpp"
 #include "verdict/order.hpp"
@@ -58,11 +62,17 @@ struct OrderAnswer {
   std::string std_error_note{};
   OrderEvidence evidence{};
   std::vector<WhatIf> what_if{};
+  bool normal_noise = false;
+  std::vector<OrderDoubt> doubts{};
 };
 
 OrderAnswer answer_of(const MixtureFit& fit, const CandidateLinks& links, const Model& bound) {
-  OrderAnswer made{fit.parameters,     fit.covariance, fit.noise_variance, fit.link_probability,
-                   fit.log_likelihood, fit.iterations, fit.converged};
+  OrderAnswer made{
+      fit.parameters,     widened(fit.covariance, fit.model_covariance.diagonal().cwiseMax(0.0).cwiseSqrt()),
+      fit.noise_variance, fit.link_probability,
+      fit.log_likelihood, fit.iterations,
+      fit.converged};
+  made.normal_noise = true;
   made.std_error_note = "robust (sandwich), which of the links are right counted as unknown";
   made.evidence.agreement = agreement_with_regression(bound, links, fit.parameters);
   made.evidence.limited = fit.rate_is_limited;
@@ -85,12 +95,37 @@ OrderAnswer answer_of(const FollowedMixture& fit) {
   return made;
 }
 
+/// Agreement to a thousandth of the spread is not chance.
+bool is_noiseless(const CandidateLinks& links, double noise_variance) {
+  constexpr double exact = 1e-6;
+  const Matrix& y = links.rows.y;
+  return noise_variance <= exact * (y.array() - y.mean()).square().mean();
+}
+
 /// Whether an answer with stronger assumptions is compatible with one with weaker ones: chance explains the difference.
 bool confirms(const FollowedMixture& free, const MixtureFit& normal) {
   constexpr double surprising = 1e-2;
   const Vector apart = normal.parameters - free.parameters;
   const double distance = apart.dot(balanced_inverse(free.covariance) * apart);
   return chi_squared_tail(std::max(0.0, distance), double(apart.size())) > surprising;
+}
+
+/// Nats by which the rows prefer wrong links to similar rows.
+double nats_of_similar_partners(const std::vector<OrderDoubt>& doubts) {
+  const auto found = std::find_if(doubts.begin(), doubts.end(), [](const OrderDoubt& doubt) {
+    return doubt.kind == OrderDoubt::Kind::similar_partners;
+  });
+  return found == doubts.end() ? 0 : found->nats;
+}
+
+/// Noise of any shape fits by chance a little better than normal noise, so it is at most as probable.
+void doubt_normal_noise(const FollowedMixture& followed, OrderAnswer& by_normal) {
+  if (!followed.parameters.allFinite() || !followed.covariance.allFinite()) return;
+  const double nats = std::min(0.0, followed.log_likelihood - by_normal.log_likelihood);
+  const double share = std::exp(nats) / (1 + std::exp(nats));
+  by_normal.covariance = (1 - share) * by_normal.covariance + share * followed.covariance;
+  by_normal.doubts = {
+      {OrderDoubt::Kind::noise, "the noise has any shape", followed.parameters - by_normal.parameters, nats}};
 }
 
 /// The normal law is the more exact one where it holds. Where wrong links depend on the features, regression on all
@@ -100,19 +135,22 @@ OrderAnswer best_law(const Mixture& mixture, const CandidateLinks& links, const 
   OrderAnswer by_normal = answer_of(normal, links, input.bound);
   const bool normal_only = mixture.law == NoiseLawKind::normal || mixture.noise.sd > 0;
   if (normal_only || !can_be_followed(input.bound, links)) return by_normal;
-  // Agreement to a thousandth of the spread is not chance.
-  constexpr double exact = 1e-6;
-  const Matrix& y = links.rows.y;
-  if (normal.noise_variance <= exact * (y.array() - y.mean()).square().mean()) return by_normal;
+  if (is_noiseless(links, normal.noise_variance)) return by_normal;
   const MismatchRate largest = largest_mismatch_rate(input.bound, links, linked.parameters, input.run.seed);
   const FollowedMixture followed = follow_mixture(input.bound, links, linked, largest);
   // With noise much smaller than the signal, right links stand out more than the path from least squares can detect.
   constexpr double decided = 10;  // nats
   const bool ahead = normal.log_likelihood > followed.log_likelihood + decided;
+  // Wrong links to similar rows contradict the mixture as another noise law would; the likelihood says which it is.
+  if (contradicted(by_normal.evidence)) {
+    const double nats = nats_of_similar_partners(
+        doubts_of_order(input.bound, links, {normal.parameters, normal.link_probability, true}));
+    if (normal.log_likelihood + nats > followed.log_likelihood) by_normal.evidence.similar_partners = nats;
+  }
   const bool stands = !contradicted(by_normal.evidence) && !normal.rate_is_limited && normal.tied == 0;
-  const bool holds = stands && (ahead || confirms(followed, normal));
+  const bool holds = stands && (ahead || by_normal.evidence.similar_partners > 0 || confirms(followed, normal));
   if (mixture.law == NoiseLawKind::automatic && holds) {
-    by_normal.what_if = {{"the noise has any shape", followed.parameters - normal.parameters}};
+    if (!ahead) doubt_normal_noise(followed, by_normal);
     return by_normal;
   }
   OrderAnswer by_any_law = answer_of(followed);
@@ -129,6 +167,31 @@ WhatIf no_wrong_links(const LeastSquares& linked, const CandidateLinks& links, c
   return {"no link is wrong", linked.parameters - found.parameters, found.log_likelihood > log_likelihood + far};
 }
 
+/// Averages the answer over other assumptions than its own. Not where it rests on ties, or there is no noise: an
+/// average with such an answer is none.
+void count_doubts(const Mixture& mixture, const Model& bound, const CandidateLinks& links, OrderAnswer& found) {
+  constexpr double far = 3;  // nats
+  if (mixture.law != NoiseLawKind::automatic || mixture.noise.sd > 0 || found.evidence.tied > 0) return;
+  if (is_noiseless(links, found.noise_variance)) return;
+  std::vector<OrderDoubt> doubts =
+      doubts_of_order(bound, links, {found.parameters, found.link_probability, found.normal_noise});
+  found.evidence.similar_partners = nats_of_similar_partners(doubts);
+  doubts.insert(doubts.end(), found.doubts.begin(), found.doubts.end());
+  for (const OrderDoubt& doubt : doubts) {
+    found.what_if.push_back({doubt.assumption, doubt.shift, doubt.nats < -far});
+  }
+  // With noise of any shape and any share of wrong links, nats between other assumptions mean too little to move it.
+  if (!found.normal_noise) return;
+  // Regression is far less precise, so it must have something to say before the answer moves towards it.
+  std::erase_if(doubts, [](const OrderDoubt& doubt) {
+    return doubt.nats < -far || (doubt.kind == OrderDoubt::Kind::regression && doubt.nats < 0);
+  });
+  const Averaged over_all = averaged_over(doubts, found.covariance);
+  for (WhatIf& other : found.what_if) other.shift -= over_all.shift;
+  found.parameters += over_all.shift;
+  found.covariance = over_all.covariance;
+}
+
 /// The p-value of the agreement of rows in order; the fewer nats the order explains, the larger.
 double chance_of_order(const Model& bound, const CandidateLinks& links, const MixtureFit& normal) {
   if (averages_over_partners(bound)) return significance_of_order(bound, links);
@@ -139,6 +202,8 @@ double chance_of_order(const Model& bound, const CandidateLinks& links, const Mi
 }  // namespace
 
 Estimate estimate(const Mixture& mixture, const Input& input) {
+  if (!mixture.family.is_gaussian() || input.problem.facts.describes_links())
+    return estimate_family_mixture(mixture, input);
   const Links links = order_to_fit(input);
   const CandidateLinks candidates = candidates_of(input.problem, input.bound, links);
   const LeastSquares linked =
@@ -155,8 +220,7 @@ Estimate estimate(const Mixture& mixture, const Input& input) {
   evidence.linked = found.link_probability.sum();
   evidence.parameters = input.bound.parameters();
   evidence.displacement = displacement_of(input.bound, candidates);
-  evidence.similar_partners =
-      gain_of_similar_partners(input.bound, candidates, found.parameters, found.link_probability);
+  count_doubts(mixture, input.bound, candidates, found);
   evidence.chance = chance_of_order(input.bound, candidates, normal);
   evidence.error =
       error_in_noise(candidates.rows, input.bound, found.parameters, found.covariance, found.noise_variance);
@@ -177,9 +241,13 @@ Estimate estimate(const Mixture& mixture, const Input& input) {
   made.epsilon = 2 * found.noise_variance;
   made.identifiable = judge(evidence);
   made.identifiable.what_if = std::move(found.what_if);
-  made.identifiable.what_if.push_back(no_wrong_links(linked, candidates, found));
+  const WhatIf all_right = no_wrong_links(linked, candidates, found);
+  const auto same = [&](const WhatIf& other) { return other.assumption == all_right.assumption; };
+  if (std::none_of(made.identifiable.what_if.begin(), made.identifiable.what_if.end(), same))
+    made.identifiable.what_if.push_back(all_right);
   made.contradicted = contradicted(evidence);
   made.order_is_chance = order_is_chance(evidence);
+  made.rests_on_ties = evidence.tied > 0;
   made.link_probabilities = Vector::Constant(input.problem.responses(), std::nan(""));
   made.link_probabilities(links.responses) = found.link_probability;
   if (const int samples = mixture.bootstrap.samples; samples > 0) {

@@ -52,13 +52,25 @@ constexpr std::array<EstimatorTraits, std::variant_size_v<Estimator>> table{{
      .compared = Compared::on_request},
     {.name = "ls", .help = "ordinary regression as if rows were linked in the order given"},
     {.name = "oracle", .help = "ordinary regression on known pairs", .compared = Compared::with_known_pairs},
-    {.name = "am", .help = "alternating minimisation: best matching, refit, again", .traced = true},
-    {.name = "em", .help = "stochastic EM: refit on the average of sampled matchings", .traced = true},
-    {.name = "hard-em", .help = "EM with the single best matching sampled", .traced = true},
-    {.name = "rr", .help = "robust regression on rows in the order given, then outliers are rematched"},
-    {.name = "rs", .help = "random sample consensus over small sets of rows"},
-    {.name = "one-step", .help = "rows rematched by a regression on rows in order, then regression"},
-    {.name = "sliced-gw", .help = "links from sliced Gromov-Wasserstein alignment, then regression"},
+    {.name = "am",
+     .help = "alternating minimisation: best matching, refit, again",
+     .dense_in_space = true,
+     .traced = true},
+    {.name = "em",
+     .help = "stochastic EM: refit on the average of sampled matchings",
+     .dense_in_space = true,
+     .traced = true},
+    {.name = "hard-em", .help = "EM with the single best matching sampled", .dense_in_space = true, .traced = true},
+    {.name = "rr",
+     .help = "robust regression on rows in the order given, then outliers are rematched",
+     .dense_in_space = true},
+    {.name = "rs", .help = "random sample consensus over small sets of rows", .dense_in_space = true},
+    {.name = "one-step",
+     .help = "rows rematched by a regression on rows in order, then regression",
+     .dense_in_space = true},
+    {.name = "sliced-gw",
+     .help = "links from sliced Gromov-Wasserstein alignment, then regression",
+     .dense_in_space = true},
     {.name = "sinkhorn-gw",
      .help = "links from entropic Gromov-Wasserstein alignment, then regression",
      .dense = true,
@@ -165,7 +177,22 @@ void require_consistent(const RobotRobust& robust) {
 }
 
 template <class E>
-void require_consistent(const E&) {}
+void require_consistent(const E& estimator) {
+  if constexpr (requires {
+                  estimator.family;
+                  estimator.noise;
+                }) {
+    if (!estimator.family.is_gaussian() && estimator.noise.sd > 0)
+      throw InvalidInput(fmt::format("{} applies only with {}", option("noise_sd"), option("family", "gaussian")));
+  }
+  if constexpr (requires {
+                  estimator.family;
+                  estimator.law;
+                }) {
+    if (!estimator.family.is_gaussian() && estimator.law != NoiseLawKind::automatic)
+      throw InvalidInput(fmt::format("{} applies only with {}", option("noise_law"), option("family", "gaussian")));
+  }
+}
 
 /// Rows per mini-batch of models that are not linear, as in the paper's experiments.
 Index paper_batch(Index rows, bool linear_in_parameters) {
@@ -249,6 +276,15 @@ double noise_sd_of(const Estimator& estimator) {
       [](const auto& one) {
         if constexpr (requires { one.noise; }) return one.noise.sd;
         return 0.0;
+      },
+      estimator);
+}
+
+FamilyKind family_kind_of(const Estimator& estimator) {
+  return std::visit(
+      [](const auto& one) {
+        if constexpr (requires { one.family; }) return one.family.kind;
+        return FamilyKind::gaussian;
       },
       estimator);
 }

@@ -39,11 +39,11 @@ double resolve_epsilon(const Input& input, const Start& first, Descents& descent
 Shared shared_by_team(const Input& input, Backend backend, std::size_t starts) {
   Team* team = input.run.team;
   if (!several(team)) return Shared::starts;
-  const bool on_a_line = backend_for(input.problem, input.bound, backend) == Backend::sorted;
-  if (on_a_line && blocks_of(input.problem).size() == 1) return Shared::starts;
+  const bool linear = backend_for(input.problem, input.bound, backend) != Backend::dense;
+  if (linear && blocks_of(input.problem).size() == 1) return Shared::starts;
   const auto processes = static_cast<std::size_t>(team->size());
   const std::size_t at_once = std::min<std::size_t>(starts, processes * std::size_t(omp_get_max_threads()));
-  const bool room = on_a_line || double(at_once) * dense_bytes(input.problem) <= free_memory_bytes();
+  const bool room = linear || double(at_once) * dense_bytes(input.problem) <= free_memory_bytes();
   std::vector<double> leader_says{starts >= processes && room ? 1.0 : 0.0};
   team->broadcast(leader_says);  // free memory may differ between processes
   return leader_says.front() > 0 ? Shared::starts : Shared::work_of_a_start;
@@ -80,7 +80,7 @@ Robot with_settings(const Robot& robot, const Input& input) {
 
 void require_hessian(const Robot& robot, const Input& input) {
   if (robot.descent.optimizer == Optimizer::trust_region &&
-      backend_for(input.problem, input.bound, robot.precision.backend) == Backend::dense) {
+      backend_for(input.problem, input.bound, robot.precision.backend) != Backend::sorted) {
     throw InvalidInput(fmt::format("{} needs the sorted backend: one output and an additive model",
                                    option("optimizer", "trust-region")));
   }

@@ -9,7 +9,9 @@
 #include "core/peak_memory.hpp"
 #include "core/threads.hpp"
 #include "estimators/estimate.hpp"
+#include "estimators/family_regression.hpp"
 #include "objective/backend.hpp"
+#include "objective/transport_form.hpp"
 #include "unshuffle/core/agreement.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/team.hpp"
@@ -112,7 +114,9 @@ std::vector<Ending> endings_of(const std::vector<Candidate>& candidates) {
 /// The plan at the answer, so that links of any estimator can be compared and matched in the same way.
 Evaluation evaluate_answer(const Input& input, const EvaluatorOptions& options, const Estimate& estimate,
                            PlanFacts& plan) {
-  Evaluator evaluator(input.problem, input.bound, options);
+  const Family& family = family_of(estimate.law.family);
+  const TransportForm form = transport_form(input.problem, input.bound, family);
+  Evaluator evaluator(*form.problem, *form.model, options);
   const Vector& w = estimate.candidates.front().parameters;
   Evaluation last = evaluator.evaluate(w);
   plan.backend = evaluator.backend();
@@ -199,6 +203,15 @@ std::string digest_of_links(const Problem& problem) {
   return key.text();
 }
 
+std::string digest_of_facts(const RowFacts& facts) {
+  WorkKey key("facts");
+  for (const Vector* values :
+       {&facts.response_offset, &facts.feature_offset, &facts.trials, &facts.event, &facts.wrong_rate})
+    key.add(double(values->size())).add(digest(*values));
+  key.add(digest(facts.mismatch)).add(facts.audit);
+  return key.text();
+}
+
 /// Everything that has a say in the answer. Threads, progress and the checkpoint itself leave it alone.
 std::vector<Common> facts_of(const Problem& problem, const Model& model, const Estimator& estimator,
                              std::uint64_t seed) {
@@ -216,6 +229,7 @@ std::vector<Common> facts_of(const Problem& problem, const Model& model, const E
           {"groups of responses", digest(problem.response_groups)},
           {"groups of features", digest(problem.feature_groups)},
           {"known or likely links", digest_of_links(problem)},
+          {"what is known of rows", digest_of_facts(problem.facts)},
           {"order of rows", std::to_string(int(problem.order))},
           {"model", model.name()},
           {"coefficients", list(model.parameter_names())},
@@ -251,14 +265,22 @@ Run run_of(const Problem& problem, const Model& bound, const Estimator& estimato
 }
 
 FitContext context_of(const Problem& problem, const Model& model, const Model& bound, const Estimator& estimator,
-                      const std::optional<Estimator>& chosen) {
+                      const Estimate& found) {
   const std::vector<std::string> names = bound.parameter_names();
   return {.estimator = estimator,
-          .chosen = chosen.value_or(estimator),
+          .chosen = found.chosen.value_or(estimator),
           .model = model.name(),
           .columns = {.response = problem.y_names, .x = problem.x_names, .z = problem.z_names},
           .intercept = std::any_of(names.begin(), names.end(), is_intercept),
-          .model_state = model_state(bound)};
+          .model_state = model_state(bound),
+          .law = found.law};
+}
+
+/// The family that was fitted, and the one that the responses look like.
+void name_family(const Problem& problem, const Estimator& estimator, Estimate& found) {
+  found.law.family = family_kind_of(found.chosen.value_or(estimator));
+  if (found.law.family == FamilyKind::gaussian && problem.outputs() == 1)
+    found.law.suggested = family_suggested_by(problem.y.col(0));
 }
 
 }  // namespace
@@ -267,13 +289,17 @@ void require_feasible(const Problem& problem, const Model& bound, const Estimato
   require_estimable(problem, bound);
   const EstimatorTraits& traits = traits_of(estimator);
   const Backend backend = plan_options(estimator, 1, 1).backend;
-  if (!traits.dense && backend_for(problem, bound, backend) == Backend::sorted) return;
+  const Backend chosen = backend_for(problem, bound, backend);
+  const bool needs_all_pairs = chosen == Backend::clouds ? traits.dense_in_space : chosen == Backend::dense;
+  if (!traits.dense && !needs_all_pairs) return;
   const int processes = several(team) && traits.shares_plan && !problem.has_prior() ? team->size() : 1;
-  require_memory(dense_bytes(problem) / processes,
-                 fmt::format("{} × {} rows on the dense backend", problem.responses(), problem.features()),
-                 fmt::format("; use one response and an additive model (sorted backend) with a method that has no "
-                             "matrix of all pairs, or groups with {}",
-                             option("group")));
+  require_memory(
+      dense_bytes(problem) / processes,
+      fmt::format("{} × {} rows on the dense backend", problem.responses(), problem.features()),
+      fmt::format("; use groups ({}), or with an additive model, without prior weights, a method that has no "
+                  "matrix of all pairs: one response then takes memory linear in the rows, and so do several "
+                  "with {}, which is slow",
+                  option("group"), option("backend", "clouds")));
 }
 
 Fitted fit(Problem given, const Model& model, const Estimator& estimator, const Execution& execution) {
@@ -290,8 +316,10 @@ Fitted fit(Problem given, const Model& model, const Estimator& estimator, const 
   const double moved_before = execution.team == nullptr ? 0 : execution.team->bytes_moved();
   const Run run = run_of(*problem, *bound, estimator, execution);
   const Input input{*problem, *bound, run};
+  require_family(input, estimator);
   Estimate found = std::visit([&](const auto& one) { return estimate(one, input); }, estimator);
-  FitContext context = context_of(*problem, model, *bound, estimator, found.chosen);
+  name_family(*problem, estimator, found);
+  FitContext context = context_of(*problem, model, *bound, estimator, found);
   Result result = assemble(input, estimator, found);
   put_in_terms_of(execution.dialect, result);
   Course& course = result.course;

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "objective/transport_form.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/files.hpp"
 #include "unshuffle/core/output_file.hpp"
@@ -59,14 +60,40 @@ std::vector<Coefficient> Fitted::coefficients(double level) const {
   return made;
 }
 
-Matrix Fitted::predict(const MatrixRef& x, const MatrixRef& z) const {
-  return predict_linked(*bound_, x, z, result_.parameters);
+Predictions Fitted::predict_eta(const MatrixRef& x, const MatrixRef& z, const RowFacts& facts, bool with_errors) const {
+  const RowColumns& columns = context_.columns.rows;
+  const auto require = [&](const std::string& column, bool given, std::string_view name) {
+    if (column.empty() || given) return;
+    throw InvalidInput(fmt::format("the fit was made with {} \"{}\", so its predictions need it", name, column));
+  };
+  require(columns.offset, facts.response_offset.size() + facts.feature_offset.size() > 0, "the offset");
+  require(columns.trials, facts.trials.size() > 0, "the trials");
+  if (with_errors && result_.covariance.size() == 0)
+    throw InvalidInput("the fit has no standard errors, so its predictions have no intervals; its summary says why");
+  Predictions made = with_errors ? unshuffle::predict_with_errors(*bound_, x, z, result_.parameters, result_.covariance)
+                                 : Predictions{predict_linked(*bound_, x, z, result_.parameters), {}};
+  for (const Vector* offset : {&facts.response_offset, &facts.feature_offset})
+    if (offset->size() > 0) made.values.col(0) += *offset;
+  return made;
 }
 
-Predictions Fitted::predict_with_errors(const MatrixRef& x, const MatrixRef& z) const {
-  if (result_.covariance.size() == 0)
-    throw InvalidInput("the fit has no standard errors, so its predictions have no intervals; its summary says why");
-  return unshuffle::predict_with_errors(*bound_, x, z, result_.parameters, result_.covariance);
+Matrix Fitted::predict(const MatrixRef& x, const MatrixRef& z, const RowFacts& facts) const {
+  const Predictions eta = predict_eta(x, z, facts, false);
+  if (family().kind() == FamilyKind::gaussian) return eta.values;
+  return on_scale_of_response(family(), eta, facts.trials).values;
+}
+
+Predictions Fitted::predict_with_errors(const MatrixRef& x, const MatrixRef& z, const RowFacts& facts) const {
+  Predictions eta = predict_eta(x, z, facts, true);
+  if (family().kind() == FamilyKind::gaussian) return eta;
+  return on_scale_of_response(family(), eta, facts.trials);
+}
+
+Predictions::Interval Fitted::predict_interval(const MatrixRef& x, const MatrixRef& z, double level,
+                                               const RowFacts& facts) const {
+  const Predictions eta = predict_eta(x, z, facts, true);
+  if (family().kind() == FamilyKind::gaussian) return eta.interval(result_.noise_sd, level);
+  return interval_of_responses(family(), context_.law.log_shape(), eta, facts.trials, level);
 }
 
 EvaluatorOptions Fitted::plan_options(const Problem& problem) const {
@@ -80,15 +107,16 @@ EvaluatorOptions Fitted::plan_options(const Problem& problem) const {
 Matching Fitted::match(LinkRows rows) const {
   if (!problem_) throw InvalidInput("the fitted rows are not available; pass the tables to match");
   if (result_.link_probabilities.size() == 0) return match(*problem_, rows);
-  return match_beside_order(*problem_, *bound_, result_.parameters, plan_options(*problem_),
+  const TransportForm form = transport_form(problem_, bound_, family());
+  return match_beside_order(*form.problem, *form.model, result_.parameters, plan_options(*problem_),
                             result_.link_probabilities);
 }
 
 Matching Fitted::match(const Problem& problem, LinkRows rows) const {
-  const Problem whole = completed(problem);
-  Evaluator evaluator(whole, *bound_, plan_options(whole));
+  const TransportForm form = transport_form(std::make_shared<const Problem>(completed(problem)), bound_, family());
+  Evaluator evaluator(*form.problem, *form.model, plan_options(*form.problem));
   require_finite_costs(evaluator, result_.parameters);
-  return unshuffle::match(evaluator, whole, *bound_, result_.parameters, rows);
+  return unshuffle::match(evaluator, *form.problem, *form.model, result_.parameters, rows);
 }
 
 std::string Fitted::summary() const { return summary_of(result_, context_); }
@@ -98,7 +126,8 @@ std::string Fitted::to_json() const { return unshuffle::to_json(result_, context
 std::string Fitted::report(std::vector<KnownPair> truth) const {
   const Matching matching = match();
   const EvaluatorOptions plan = plan_options(*problem_);
-  return html_report({result_, context_, *problem_, *bound_, plan, matching, std::move(truth)});
+  const TransportForm form = transport_form(problem_, bound_, family());
+  return html_report({result_, context_, *form.problem, *form.model, plan, matching, std::move(truth)});
 }
 
 void Fitted::remember_columns(ColumnChoice columns, bool one_table) {

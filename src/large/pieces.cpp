@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,6 +13,22 @@
 #include "unshuffle/core/error.hpp"
 
 namespace unshuffle::large {
+namespace {
+
+/// A file that disappears however the process ends.
+int nameless_file(const std::string& folder) {
+  int file = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  if (file < 0 && (errno == EOPNOTSUPP || errno == EISDIR)) {  // some file systems have only files with names
+    std::string name = folder + "/unshuffle.XXXXXX";
+    file = ::mkostemp(name.data(), O_CLOEXEC);
+    if (file >= 0) ::unlink(name.c_str());
+  }
+  if (file < 0)
+    throw SystemFailure(fmt::format("{}: no file for the rows can be made there: {}", folder, std::strerror(errno)));
+  return file;
+}
+
+}  // namespace
 
 Pieces::Pieces(Index columns, const std::vector<Index>& most_rows, const std::string& scratch) : columns_(columns) {
   places_.resize(most_rows.size());
@@ -21,12 +38,7 @@ Pieces::Pieces(Index columns, const std::vector<Index>& most_rows, const std::st
     places_[k].most_rows = most_rows[k];
     offset += static_cast<std::size_t>(most_rows[k] * columns) * sizeof(double);
   }
-  if (scratch.empty()) return;
-  std::string name = scratch + "/unshuffle.XXXXXX";
-  file_ = ::mkostemp(name.data(), O_CLOEXEC);
-  if (file_ < 0)
-    throw SystemFailure(fmt::format("{}: no file for the rows can be made there: {}", scratch, std::strerror(errno)));
-  ::unlink(name.c_str());  // the file disappears however the process ends
+  if (!scratch.empty()) file_ = nameless_file(scratch);
 }
 
 Pieces::~Pieces() {

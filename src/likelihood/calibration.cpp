@@ -11,6 +11,7 @@
 #include "likelihood/bootstrap.hpp"
 #include "likelihood/group_checks.hpp"
 #include "likelihood/profile.hpp"
+#include "likelihood/widened.hpp"
 
 namespace unshuffle {
 
@@ -177,11 +178,7 @@ std::vector<WhatIf> other_assumptions(const Source& source, const Calibrated& at
 
 }  // namespace
 
-void Calibrated::widen(const Vector& errors) {
-  constexpr double enough = 100;  // an interval may have no end
-  const Vector factor = (errors.array() / covariance.diagonal().array().sqrt()).max(1.0).min(enough);
-  covariance = factor.asDiagonal() * covariance * factor.asDiagonal();
-}
+void Calibrated::widen(const Vector& errors) { covariance = widened(covariance, errors); }
 
 Matrix Calibrated::doubted_covariance() const {
   Matrix made = covariance;

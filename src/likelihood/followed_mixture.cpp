@@ -377,18 +377,18 @@ SpreadRegression spread_regression(const Model& bound, const CandidateLinks& lin
                                    double largest) {
   constexpr int places = 9;
   const double limit = std::min(largest, 0.9);
-  SpreadRegression made{Vector::Zero(linked.parameters.size()), {}};
-  Matrix sandwich = Matrix::Zero(linked.parameters.size(), linked.parameters.size());
+  const Index p = linked.parameters.size();
+  SpreadRegression made{Vector::Zero(p), {}, Matrix::Zero(p, p)};
   Vector furthest;
   for (int k = 0; k < places; ++k) {
     const AtRate at = adjusted_at(bound, links, linked, limit * k / (places - 1));
     made.parameters += at.w / places;
-    sandwich += gram(at.influence) / places;
+    made.sampling += gram(at.influence) / places;
     furthest = at.w;
   }
   // Ignorance of the share counts as two standard errors to the farther end.
   const Vector reach = 0.5 * (furthest - made.parameters);
-  made.covariance = sandwich + reach * reach.transpose();
+  made.covariance = made.sampling + reach * reach.transpose();
   return made;
 }
 

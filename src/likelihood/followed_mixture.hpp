@@ -37,6 +37,7 @@ struct FollowedMixture {
 struct SpreadRegression {
   Vector parameters;
   Matrix covariance;
+  Matrix sampling;  ///< The part of it that more rows would reduce; the rest is that the share is not known.
 };
 [[nodiscard]] SpreadRegression spread_regression(const Model& bound, const CandidateLinks& links,
                                                  const LeastSquares& linked, double largest);

@@ -104,7 +104,7 @@ double partners_of(const Problem& problem, const Block& block) {
 }  // namespace
 
 bool leaves_responses_out(const Problem& problem, const Model& bound, const LikelihoodOptions& options) {
-  return problem.x.cols() == 0 || backend_for(problem, bound, options.evaluator.backend) == Backend::dense;
+  return problem.x.cols() == 0 || backend_for(problem, bound, options.evaluator.backend) != Backend::sorted;
 }
 
 LinkLikelihood::LinkLikelihood(const Problem& problem, const Model& bound, LikelihoodOptions options)
@@ -139,7 +139,7 @@ LinkLikelihood::LinkLikelihood(const Problem& problem, const Model& bound, Likel
     if (used.log_absence && linked < 1) {
       for (const Index row : block.response_rows) constant_ -= used.log_absence(problem.y.row(row).transpose());
     }
-    if (problem.outputs() == 1) {
+    if (problem.outputs() == 1 && options.entropy) {
       const double spaced = double(block.feature_rows.size()) / partners_of(problem, block);
       const double kappa = spaced * kappa_of(problem, block);
       if (kappa > 0) blocks_.push_back({rows * block.share * linked, kappa});

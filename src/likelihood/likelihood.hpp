@@ -13,6 +13,7 @@ namespace unshuffle {
 struct LikelihoodOptions {
   EvaluatorOptions evaluator;  ///< Objective, ε and both sides' sums are set by the likelihood.
   double known_noise_sd = 0;   ///< 0: estimated.
+  bool entropy = true;         ///< Whether the links' own entropy D counts; it is that of Gaussian kernels.
 };
 
 /// Whether responses without a partner follow a law of their own. Otherwise they are assumed to belong to unseen

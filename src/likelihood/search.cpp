@@ -208,10 +208,10 @@ class Search {
     std::vector<FoundOptimum> starts;
     for (Index k = 0; k < std::min<Index>(2, p); ++k) {
       const Vector direction = unit.cwiseProduct(eigen.eigenvectors().col(k));
-      const double reach = distance_(best.parameters, best.parameters + direction);
+      const double away = distance_(best.parameters, best.parameters + direction);
       for (const double step : {-0.3, -0.1, 0.1, 0.3}) {
         FoundOptimum start;
-        start.optimum.parameters = best.parameters + direction * (step / reach);
+        start.optimum.parameters = best.parameters + direction * (step / away);
         start.optimum.epsilon = best.epsilon;
         start.start = "along a flat direction";
         starts.push_back(std::move(start));

@@ -2,6 +2,7 @@
 // docs/mathematics.md §7.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "likelihood/candidate_links.hpp"
@@ -20,6 +21,9 @@ struct MismatchRate {
   double rate = 0;
   double variance = 0;
   Vector influence;  ///< Each link's contribution to the error of `rate`.
+
+  /// With two standard errors.
+  [[nodiscard]] double at_most() const { return rate + 2 * std::sqrt(variance); }
 };
 
 /// From the pairs in which the predictions at `w`, least squares on all links, contradict the responses most. For
@@ -42,8 +46,16 @@ struct AdjustedFit {
 /// The p-value of the agreement of rows in order if no link is right. For models that average over partners.
 [[nodiscard]] double significance_of_order(const Model& bound, const CandidateLinks& links);
 
-/// The p-value of the difference between regression on all links and w, for any share of wrong links, if w is right; 1
-/// when there is nothing to compare.
+/// How far regression on all links is from what it would be if w were right, at the share of right links that brings
+/// them closest.
+struct Contrast {
+  double squares = 0;  ///< χ² with so many degrees of freedom if w is right.
+  Index freedom = 0;   ///< 0: there is nothing to compare.
+  double right = 1;    ///< That share.
+};
+[[nodiscard]] Contrast contrast_with_regression(const Model& bound, const CandidateLinks& links, const Vector& w);
+
+/// Its p-value; 1 where there is nothing to compare.
 [[nodiscard]] double agreement_with_regression(const Model& bound, const CandidateLinks& links, const Vector& w);
 
 }  // namespace unshuffle

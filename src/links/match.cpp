@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <unordered_map>
 #include <variant>
 
 #include "core/in_parallel.hpp"
@@ -19,6 +20,9 @@ namespace {
 
 // A pair whose plan mass is below this share of both rows' masses is outside the plan's support.
 constexpr double negligible = 1e-9;
+
+// Links of a row or column among which it is matched where there is no matrix of all pairs.
+constexpr Index most_candidates = 32;
 
 // Groups of more rows take their probabilities from the plan.
 constexpr Index most_sampled = 1000;
@@ -37,11 +41,13 @@ struct Matcher {
   const Model& model;
   const VectorRef& w;
   SoftLinks links;
-  Vector t;  ///< y - g(x), sorted backend only.
-  Vector s;  ///< h(z).
+  Vector t;                          ///< y - g(x), sorted backend only.
+  Vector s;                          ///< h(z).
+  std::vector<PlanEntry> strongest;  ///< Clouds backend only, by response row.
 
   Matcher(Evaluator& evaluator_, const Problem& problem_, const Model& model_, const VectorRef& w_)
       : evaluator(evaluator_), problem(problem_), model(model_), w(w_), links(evaluator.links(w)) {
+    if (evaluator.backend() == Backend::clouds) strongest = evaluator.strongest_links(most_candidates);
     if (evaluator.backend() != Backend::sorted) return;
     const AdditiveModel& additive = *model.additive();
     t = problem.y.col(0);
@@ -62,16 +68,37 @@ struct Matcher {
   [[nodiscard]] double row_mass(Index i) const { return problem.response_weights(i) * links.response_mass(i); }
   [[nodiscard]] double column_mass(Index j) const { return problem.feature_weights(j) * links.feature_mass(j); }
 
+  [[nodiscard]] bool possible(const PlanEntry& entry) const {
+    return entry.mass >= negligible * std::min(row_mass(entry.response_row), column_mass(entry.feature_row));
+  }
+
+  [[nodiscard]] std::vector<Index> assign_among_strongest(const std::vector<Index>& rows,
+                                                          const std::vector<Index>& columns) const {
+    std::unordered_map<Index, Index> place;
+    for (std::size_t j = 0; j < columns.size(); ++j) place[columns[j]] = Index(j);
+    std::vector<PossiblePair> candidates;
+    const auto before = [](const PlanEntry& entry, Index row) { return entry.response_row < row; };
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      auto entry = std::lower_bound(strongest.begin(), strongest.end(), rows[i], before);
+      for (; entry != strongest.end() && entry->response_row == rows[i]; ++entry) {
+        const auto column = place.find(entry->feature_row);
+        if (column != place.end() && possible(*entry))
+          candidates.push_back({Index(i), column->second, evaluator.cost_entry(rows[i], entry->feature_row)});
+      }
+    }
+    return assign_among(candidates, Index(rows.size()), Index(columns.size()));
+  }
+
   [[nodiscard]] std::vector<Index> assign_block(const std::vector<Index>& rows,
                                                 const std::vector<Index>& columns) const {
     if (evaluator.backend() == Backend::sorted) return assign_on_line(t(rows), s(columns));
+    if (evaluator.backend() == Backend::clouds) return assign_among_strongest(rows, columns);
     Matrix cost(Index(rows.size()), Index(columns.size()));
     for (std::size_t j = 0; j < columns.size(); ++j) {
       for (std::size_t i = 0; i < rows.size(); ++i) {
-        const double mass = evaluator.plan_entry(rows[i], columns[j]);
-        const bool possible = mass >= negligible * std::min(row_mass(rows[i]), column_mass(columns[j]));
+        const PlanEntry entry{rows[i], columns[j], evaluator.plan_entry(rows[i], columns[j])};
         cost(Index(i), Index(j)) =
-            possible ? evaluator.cost_entry(rows[i], columns[j]) : std::numeric_limits<double>::infinity();
+            possible(entry) ? evaluator.cost_entry(rows[i], columns[j]) : std::numeric_limits<double>::infinity();
       }
     }
     return assign(cost).column_of_row;

@@ -2,85 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-
+#include "core/cubic_spline.hpp"
 #include "unshuffle/core/error.hpp"
 
 namespace unshuffle {
 
-namespace {
-
-constexpr Index degree = 3;
-
-/// The value at a share of the way through sorted numbers, linearly between neighbours.
-double quantile(const std::vector<double>& sorted, double share) {
-  const double position = share * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(position);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (position - static_cast<double>(below)) * (sorted[above] - sorted[below]);
-}
-
-/// Knot i of the sequence with both ends repeated `degree` more times.
-double knot(const std::vector<double>& breakpoints, Index i) {
-  const Index last = static_cast<Index>(breakpoints.size()) - 1;
-  return breakpoints[static_cast<std::size_t>(std::clamp<Index>(i - degree, 0, last))];
-}
-
-/// Values and slopes of the four cubic B-splines that do not vanish on [breakpoint_span, breakpoint_span+1).
-struct LocalBasis {
-  std::array<double, degree + 1> value;
-  std::array<double, degree + 1> slope;
-};
-
-// Cox-de Boor: with span s (knot index μ = s + 3), the functions of degree k come from those of degree k-1,
-//   B_{i,k}(t) = (t - τ_i)/(τ_{i+k} - τ_i) B_{i,k-1}(t) + (τ_{i+k+1} - t)/(τ_{i+k+1} - τ_{i+1}) B_{i+1,k-1}(t),
-// and the slope of the last degree is  B'_{i,3} = 3 [B_{i,2}/(τ_{i+3} - τ_i) - B_{i+1,2}/(τ_{i+4} - τ_{i+1})].
-LocalBasis local_basis(const std::vector<double>& breakpoints, Index span, double t) {
-  const Index mu = span + degree;
-  LocalBasis local{};
-  std::array<double, degree + 1> lower{};
-  local.value[0] = 1.0;
-  for (Index k = 1; k <= degree; ++k) {
-    lower = local.value;
-    local.value.fill(0.0);
-    for (Index r = 0; r < k; ++r) {  // lower[r] is B_{mu-k+1+r, k-1}
-      const double left = knot(breakpoints, mu - k + 1 + r);
-      const double width = knot(breakpoints, mu + 1 + r) - left;
-      const auto at = static_cast<std::size_t>(r);
-      local.value[at + 1] += (t - left) / width * lower[at];
-      local.value[at] += (left + width - t) / width * lower[at];
-    }
-  }
-  for (Index r = 0; r < degree; ++r) {  // lower holds degree 2
-    const double width = knot(breakpoints, mu + 1 + r) - knot(breakpoints, mu - degree + 1 + r);
-    const auto at = static_cast<std::size_t>(r);
-    local.slope[at + 1] += degree * lower[at] / width;
-    local.slope[at] -= degree * lower[at] / width;
-  }
-  return local;
-}
-
-Index span_of(const std::vector<double>& breakpoints, double t) {
-  const auto above = std::upper_bound(breakpoints.begin() + 1, breakpoints.end() - 1, t);
-  return above - breakpoints.begin() - 1;
-}
-
-}  // namespace
-
 SplineColumn::SplineColumn(const VectorRef& values, int interior_knots, const std::string& name) {
-  std::vector<double> sorted(values.begin(), values.end());
-  std::sort(sorted.begin(), sorted.end());
-  if (sorted.empty() || !(sorted.front() < sorted.back())) {
+  if (values.size() == 0 || !(values.minCoeff() < values.maxCoeff())) {
     throw BadData(fmt::format("column \"{}\" is constant; a spline needs at least two different values", name));
   }
-  breakpoints_.push_back(sorted.front());
-  for (int k = 1; k <= interior_knots; ++k) {
-    const double at = quantile(sorted, static_cast<double>(k) / (interior_knots + 1));
-    if (at > breakpoints_.back() && at < sorted.back()) breakpoints_.push_back(at);
-  }
-  breakpoints_.push_back(sorted.back());
+  breakpoints_ = spline_breakpoints(values, interior_knots);
   const Eigen::RowVectorXd means = expand_uncentred(values).colwise().mean();
   means_.assign(means.begin(), means.end());
 }
@@ -92,19 +23,9 @@ Matrix SplineColumn::expand(const VectorRef& values) const {
   return expand_uncentred(values).rowwise() - Eigen::Map<const Eigen::RowVectorXd>(means_.data(), functions());
 }
 
+/// Without the first function.
 Matrix SplineColumn::expand_uncentred(const VectorRef& values) const {
-  Matrix basis = Matrix::Zero(values.size(), functions());
-  for (Index i = 0; i < values.size(); ++i) {
-    const double t = std::clamp(values(i), breakpoints_.front(), breakpoints_.back());
-    const Index span = span_of(breakpoints_, t);
-    const LocalBasis local = local_basis(breakpoints_, span, t);
-    for (Index r = 0; r <= degree; ++r) {
-      if (span + r == 0) continue;  // the dropped first function
-      const auto at = static_cast<std::size_t>(r);
-      basis(i, span + r - 1) = local.value[at] + (values(i) - t) * local.slope[at];
-    }
-  }
-  return basis;
+  return cubic_splines(breakpoints_, values).rightCols(functions());
 }
 
 Spline::Spline(int knots, bool intercept) : LinearInBasis(intercept), knots_(knots) {

@@ -12,11 +12,27 @@ void draw_from(const std::vector<Index>& rows, double share, RandomStream& rando
   for (const Index k : sample_rows(Index(rows.size()), count, random)) drawn.push_back(rows[std::size_t(k)]);
 }
 
+RowFacts facts_of_some(const RowFacts& all, const std::vector<Index>& responses, const std::vector<Index>& features) {
+  const auto some = [](const Vector& values, const std::vector<Index>& rows) {
+    return values.size() > 0 ? Vector(values(rows)) : Vector();
+  };
+  RowFacts made{.response_offset = some(all.response_offset, responses),
+                .feature_offset = some(all.feature_offset, features),
+                .trials = some(all.trials, responses),
+                .event = some(all.event, responses)};
+  if (all.mismatch.cols() > 0) made.mismatch = all.mismatch(responses, Eigen::all);
+  made.mismatch_names = all.mismatch_names;
+  made.wrong_rate = some(all.wrong_rate, responses);
+  made.audit = all.audit;
+  return made;
+}
+
 }  // namespace
 
 Problem some_rows(const Problem& problem, const std::vector<Index>& responses, const std::vector<Index>& features) {
   Problem batch;
   batch.order = problem.order;
+  batch.facts = facts_of_some(problem.facts, responses, features);
   batch.y = problem.y(responses, Eigen::all);
   if (problem.x.cols() > 0) batch.x = problem.x(responses, Eigen::all);
   batch.z = problem.z(features, Eigen::all);

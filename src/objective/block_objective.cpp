@@ -8,31 +8,13 @@
 namespace unshuffle {
 namespace {
 
-// The library's entropic values are relative to μ⊗ν; the paper's H(Γ) = ΣΓ(log Γ - 1) is relative to counting measure,
-// which adds this (docs/mathematics.md §2.1).
-double paper_constant(const BlockRows& responses, const BlockRows& features, double epsilon) {
-  return epsilon * (responses.self_entropy() + features.self_entropy());
-}
-
 /// The error measured on the points exceeds the estimate on the nodes, rarely by more than a factor of three.
 constexpr double estimate_margin = 0.1;
-
-transport::MarginalPolicies policies_of(const EvaluatorOptions& options, const BlockRows& responses,
-                                        const BlockRows& features) {
-  return transport::of_sizes(options.response_side, options.feature_side, responses.size(), features.size());
-}
 
 /// The law of responses without a partner, as a cost of having one.
 transport::RowCost row_cost(const EvaluatorOptions& options, const transport::MarginalPolicies& policies) {
   if (!options.log_absence || !std::holds_alternative<transport::Sampled>(policies.rows)) return {};
   return [law = options.log_absence](double y) { return law(Vector::Constant(1, y)); };
-}
-
-/// A row of sampled sums has a partner for certain when it holds `ratio` of its weight.
-void set_mass(const BlockRows& rows, const transport::MarginalPolicy& policy, const Vector& ratio, Vector& mass) {
-  const auto* sampled = std::get_if<transport::Sampled>(&policy);
-  const double whole = sampled != nullptr ? std::max(1.0, sampled->ratio) : 1.0;
-  for (Index k = 0; k < rows.size(); ++k) mass[rows.rows[static_cast<std::size_t>(k)]] = ratio[k] / whole;
 }
 
 transport::SolverOptions solver_options(const EvaluatorOptions& options, const transport::MarginalPolicies& policies) {
@@ -45,6 +27,21 @@ transport::SolverOptions solver_options(const EvaluatorOptions& options, const t
 }
 
 }  // namespace
+
+double paper_constant(const BlockRows& responses, const BlockRows& features, double epsilon) {
+  return epsilon * (responses.self_entropy() + features.self_entropy());
+}
+
+transport::MarginalPolicies policies_of(const EvaluatorOptions& options, const BlockRows& responses,
+                                        const BlockRows& features) {
+  return transport::of_sizes(options.response_side, options.feature_side, responses.size(), features.size());
+}
+
+void set_mass(const BlockRows& rows, const transport::MarginalPolicy& policy, const Vector& ratio, Vector& mass) {
+  const auto* sampled = std::get_if<transport::Sampled>(&policy);
+  const double whole = sampled != nullptr ? std::max(1.0, sampled->ratio) : 1.0;
+  for (Index k = 0; k < rows.size(); ++k) mass[rows.rows[static_cast<std::size_t>(k)]] = ratio[k] / whole;
+}
 
 double BlockRows::self_entropy() const {
   if (weights.size() == 0) return -std::log(static_cast<double>(size()));
@@ -156,10 +153,7 @@ double LineBlock::measured_error(Side side, const Vector& ratio) const {
 }
 
 double LineBlock::plan_entry(Index i, Index j) const {
-  auto weight = [](const BlockRows& rows, Index k) {
-    return rows.weights.size() > 0 ? rows.weights[k] : 1.0 / static_cast<double>(rows.size());
-  };
-  return weight(responses_, i) * weight(features_, j) * std::exp(u_[i] + v_[j] - cost_entry(i, j) / epsilon_);
+  return responses_.weight(i) * features_.weight(j) * std::exp(u_[i] + v_[j] - cost_entry(i, j) / epsilon_);
 }
 
 DenseBlock::DenseBlock(BlockRows responses, BlockRows features, const EvaluatorOptions& options, Team* team)

@@ -34,9 +34,24 @@ struct BlockRows {
   [[nodiscard]] double self_entropy() const;
   /// x multiplied by the rows' weights.
   [[nodiscard]] Matrix weighted(const MatrixRef& x) const;
+  /// Of one row of the block.
+  [[nodiscard]] double weight(Index k) const {
+    return weights.size() > 0 ? weights[k] : 1.0 / static_cast<double>(size());
+  }
   /// The weights, equal ones too.
   [[nodiscard]] Vector all_weights() const;
 };
+
+/// The library's entropic values are relative to μ⊗ν; the paper's H(Γ) = ΣΓ(log Γ - 1) is relative to counting measure,
+/// which adds this (docs/mathematics.md §2.1).
+[[nodiscard]] double paper_constant(const BlockRows& responses, const BlockRows& features, double epsilon);
+
+[[nodiscard]] transport::MarginalPolicies policies_of(const EvaluatorOptions& options, const BlockRows& responses,
+                                                      const BlockRows& features);
+
+/// Masses of rows from their share of their weight. A row of sampled sums has a partner for certain when it holds
+/// `ratio` of its weight.
+void set_mass(const BlockRows& rows, const transport::MarginalPolicy& policy, const Vector& ratio, Vector& mass);
 
 /// One output and an additive model: C_ij = (t_i - s_j)², never formed.
 class LineBlock {

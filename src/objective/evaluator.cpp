@@ -11,6 +11,7 @@
 #include "core/of_all.hpp"
 #include "objective/backend.hpp"
 #include "objective/block_objective.hpp"
+#include "objective/cloud_block.hpp"
 #include "objective/costs.hpp"
 #include "objective/owners.hpp"
 #include "objective/single_pairs.hpp"
@@ -69,6 +70,7 @@ struct Evaluator::State {
   Matrix x, z;  // through the model's basis
   std::vector<double> shares;
   std::vector<LineBlock> line_blocks;
+  std::vector<CloudBlock> cloud_blocks;
   std::vector<DenseBlock> dense_blocks;
   SinglePairs pairs;                  // numbered after the blocks
   Team* team = nullptr;               // none when there is only this process
@@ -81,8 +83,15 @@ struct Evaluator::State {
   [[nodiscard]] PairTables tables_of_pairs() const { return {*model, x, problem->y, z}; }
   [[nodiscard]] double rows() const { return static_cast<double>(problem->responses()); }
   [[nodiscard]] bool has_response_parameters() const { return problem->x.cols() > 0; }
+  /// Calls work(block b) with whatever kind of block the backend has.
+  template <class Work>
+  decltype(auto) with_block(std::size_t b, const Work& work) const {
+    if (backend == Backend::sorted) return work(line_blocks[b]);
+    if (backend == Backend::clouds) return work(cloud_blocks[b]);
+    return work(dense_blocks[b]);
+  }
   [[nodiscard]] const BlockRows& block_rows(std::size_t b, Side side) const {
-    return backend == Backend::sorted ? line_blocks[b].rows(side) : dense_blocks[b].rows(side);
+    return with_block(b, [&](const auto& block) -> const BlockRows& { return block.rows(side); });
   }
 
   void split_into_blocks();
@@ -95,6 +104,10 @@ struct Evaluator::State {
   void exchange(std::vector<Matrix>& derivatives) const;
   void lay_out_prior();
   void lay_out_absence();
+  [[nodiscard]] Vector log_absence_of(const BlockRows& responses) const;
+  /// t = y - g(x) and s = h(z).
+  [[nodiscard]] Matrix responses_at(const VectorRef& w) const;
+  [[nodiscard]] Matrix features_at(const VectorRef& w) const;
   [[nodiscard]] TwoTables tables_of(const DenseBlock& block) const {
     const std::vector<Index> responses = block.held(Side::response), features = block.held(Side::feature);
     return {rows_from(x, responses), rows_from(problem->y, responses), rows_from(z, features)};
@@ -105,15 +118,19 @@ struct Evaluator::State {
   void resolve_epsilon(const VectorRef& w);
 
   std::vector<BlockValue> solve_line(const VectorRef& w);
+  std::vector<BlockValue> solve_clouds(const VectorRef& w);
   std::vector<BlockValue> solve_dense(const VectorRef& w);
   std::vector<BlockValue> solve(const VectorRef& w) {
     resolve_epsilon(w);
     pairs.evaluate(tables_of_pairs(), w);
-    std::vector<BlockValue> values = backend == Backend::sorted ? solve_line(w) : solve_dense(w);
+    std::vector<BlockValue> values = backend == Backend::sorted   ? solve_line(w)
+                                     : backend == Backend::clouds ? solve_clouds(w)
+                                                                  : solve_dense(w);
     exchange(values);
     return values;
   }
   void differentiate_line(const VectorRef& w, bool with_hessian, Evaluation& evaluation);
+  void differentiate_clouds(const VectorRef& w, Evaluation& evaluation);
   void differentiate_dense(const VectorRef& w, Evaluation& evaluation);
 };
 
@@ -165,7 +182,10 @@ void Evaluator::State::split_into_blocks() {
     const bool shared = std::binary_search(together.begin(), together.end(), b);
     if (backend == Backend::sorted)
       line_blocks.emplace_back(std::move(responses), std::move(features), options);
-    else
+    else if (backend == Backend::clouds) {
+      Vector log_absence = log_absence_of(responses);
+      cloud_blocks.emplace_back(std::move(responses), std::move(features), options, std::move(log_absence));
+    } else
       dense_blocks.emplace_back(std::move(responses), std::move(features), options, shared ? team : nullptr);
   }
 }
@@ -226,15 +246,21 @@ void Evaluator::State::exchange(std::vector<Matrix>& derivatives) const {
   }
 }
 
+Vector Evaluator::State::log_absence_of(const BlockRows& responses) const {
+  if (!options.log_absence) return {};
+  return Vector::NullaryExpr(responses.size(), [&](Index k) {
+    return options.log_absence(problem->y.row(responses.rows[static_cast<std::size_t>(k)]).transpose());
+  });
+}
+
 void Evaluator::State::lay_out_absence() {
   if (!options.log_absence) return;
   for (DenseBlock& block : dense_blocks) {
     if (!block.leaves_responses_out()) continue;
-    const std::vector<Index>& rows = block.rows(Side::response).rows;
+    const BlockRows& rows = block.rows(Side::response);
     Matrix& log_prior = block.log_prior();
-    if (log_prior.size() == 0) log_prior.setZero(Index(rows.size()), block.rows(Side::feature).size());
-    for (std::size_t k = 0; k < rows.size(); ++k)
-      log_prior.row(Index(k)).array() -= options.log_absence(problem->y.row(rows[k]).transpose());
+    if (log_prior.size() == 0) log_prior.setZero(rows.size(), block.rows(Side::feature).size());
+    log_prior.colwise() -= log_absence_of(rows);
   }
 }
 
@@ -259,9 +285,24 @@ void Evaluator::State::pull_back_dense(DenseBlock& block, double scale, const Ve
   pull_back_costs(*model, tables_of(block), scale * block.plan_weights(options.objective), w, gradient);
 }
 
+Matrix Evaluator::State::responses_at(const VectorRef& w) const {
+  if (!has_response_parameters()) return problem->y;
+  return problem->y - additive()->part(Side::response, x, w);
+}
+
+Matrix Evaluator::State::features_at(const VectorRef& w) const { return additive()->part(Side::feature, z, w); }
+
 double Evaluator::State::largest_cost(const VectorRef& w) {
   pairs.evaluate(tables_of_pairs(), w);
   double largest = pairs.largest_cost();
+  if (backend == Backend::clouds) {
+    const Matrix t = responses_at(w), s = features_at(w);
+    if (!t.allFinite() || !s.allFinite()) return std::numeric_limits<double>::infinity();
+    for (const CloudBlock& block : cloud_blocks)
+      largest = std::max(largest, block.largest_cost(rows_from(t, block.rows(Side::response)),
+                                                     rows_from(s, block.rows(Side::feature))));
+    return largest;
+  }
   if (backend == Backend::sorted) {
     const Vector t = problem->y.col(0) - additive()->part(Side::response, x, w).col(0);
     const Vector s = additive()->part(Side::feature, z, w).col(0);
@@ -299,6 +340,17 @@ std::vector<BlockValue> Evaluator::State::solve_line(const VectorRef& w) {
     LineBlock& block = line_blocks[b];
     values[b] = block.solve(taken_from(t, block.rows(Side::response)), taken_from(s, block.rows(Side::feature)),
                             epsilon, options.objective);
+  });
+  return values;
+}
+
+std::vector<BlockValue> Evaluator::State::solve_clouds(const VectorRef& w) {
+  const Matrix t = responses_at(w), s = features_at(w);
+  std::vector<BlockValue> values(blocks());
+  for_blocks([&](std::size_t b) {
+    CloudBlock& block = cloud_blocks[b];
+    values[b] = block.solve(rows_from(t, block.rows(Side::response)), rows_from(s, block.rows(Side::feature)), epsilon,
+                            options.objective);
   });
   return values;
 }
@@ -347,6 +399,24 @@ void Evaluator::State::differentiate_line(const VectorRef& w, bool with_hessian,
   sum.add_curvature_part(Side::feature, z, w, on_s.col(0), evaluation.hessian);
 }
 
+void Evaluator::State::differentiate_clouds(const VectorRef& w, Evaluation& evaluation) {
+  Matrix on_t = Matrix::Zero(problem->responses(), problem->outputs()),
+         on_s = Matrix::Zero(problem->features(), problem->outputs());
+  for_blocks([&](std::size_t b) {
+    CloudBlock& block = cloud_blocks[b];
+    const double scale = rows() * shares[b];
+    if (has_response_parameters())
+      add_rows(block.rows(Side::response), scale * block.gradient(Side::response, options.objective), on_t);
+    add_rows(block.rows(Side::feature), scale * block.gradient(Side::feature, options.objective), on_s);
+  });
+  on_t = sum_of_all(team, std::move(on_t));
+  on_s = sum_of_all(team, std::move(on_s));
+  evaluation.gradient = Vector::Zero(model->parameters());
+  if (has_response_parameters()) additive()->pull_back_part(Side::response, x, w, -on_t, evaluation.gradient);
+  additive()->pull_back_part(Side::feature, z, w, on_s, evaluation.gradient);
+  pairs.pull_back(tables_of_pairs(), w, evaluation.gradient);
+}
+
 void Evaluator::State::differentiate_dense(const VectorRef& w, Evaluation& evaluation) {
   std::vector<Matrix> gradients(blocks());
   for_blocks([&](std::size_t b) {
@@ -390,6 +460,7 @@ double Evaluator::largest_cost(const VectorRef& w) const { return state_->larges
 
 void Evaluator::reset() {
   for (LineBlock& block : state_->line_blocks) block.forget();
+  for (CloudBlock& block : state_->cloud_blocks) block.forget();
   for (DenseBlock& block : state_->dense_blocks) block.forget();
 }
 
@@ -414,6 +485,8 @@ Evaluation Evaluator::evaluate(const VectorRef& w, bool with_hessian) {
   state.pairs.add_to(evaluation, state.options.objective, state.epsilon);
   if (state.backend == Backend::sorted)
     state.differentiate_line(w, with_hessian, evaluation);
+  else if (state.backend == Backend::clouds)
+    state.differentiate_clouds(w, evaluation);
   else
     state.differentiate_dense(w, evaluation);
   return evaluation;
@@ -424,7 +497,9 @@ SoftLinks Evaluator::links(const VectorRef& w) {
   (void)state.solve(w);
   SoftLinks links{Vector::Zero(state.problem->responses()), Vector::Zero(state.problem->features())};
   const auto link = [&](std::size_t b) {
-    state.backend == Backend::sorted ? state.line_blocks[b].link(links) : state.dense_blocks[b].link(links);
+    if (state.backend == Backend::sorted) return state.line_blocks[b].link(links);
+    if (state.backend == Backend::clouds) return state.cloud_blocks[b].link(links);
+    state.dense_blocks[b].link(links);
   };
   for (const std::size_t b : state.own) link(b);
   const bool leads = state.team == nullptr || state.team->leads();
@@ -446,8 +521,7 @@ double Evaluator::plan_entry(Index response_row, Index feature_row) const {
   const Index j = state.place_of_feature[static_cast<std::size_t>(feature_row)];
   const auto b = static_cast<std::size_t>(block);
   if (b >= state.blocks()) return state.pairs.scale(b - state.blocks()) / state.rows();
-  return state.shares[b] * (state.backend == Backend::sorted ? state.line_blocks[b].plan_entry(i, j)
-                                                             : state.dense_blocks[b].plan_entry(i, j));
+  return state.shares[b] * state.with_block(b, [&](const auto& of) { return of.plan_entry(i, j); });
 }
 
 double Evaluator::cost_entry(Index response_row, Index feature_row) const {
@@ -460,8 +534,25 @@ double Evaluator::cost_entry(Index response_row, Index feature_row) const {
   const Index j = state.place_of_feature[static_cast<std::size_t>(feature_row)];
   const auto b = static_cast<std::size_t>(block);
   if (b >= state.blocks()) return state.pairs.cost(b - state.blocks());
-  return state.backend == Backend::sorted ? state.line_blocks[b].cost_entry(i, j)
-                                          : state.dense_blocks[b].cost_entry(i, j);
+  return state.with_block(b, [&](const auto& of) { return of.cost_entry(i, j); });
+}
+
+std::vector<PlanEntry> Evaluator::strongest_links(Index most) const {
+  const State& state = *state_;
+  refuse_shared(state.team);
+  if (state.backend != Backend::clouds) throw InvalidInput("the strongest links are listed by the clouds backend only");
+  std::vector<PlanEntry> links;
+  for (std::size_t b = 0; b < state.blocks(); ++b) {
+    for (PlanEntry entry : state.cloud_blocks[b].strongest_links(most)) {
+      entry.mass *= state.shares[b];
+      links.push_back(entry);
+    }
+  }
+  for (std::size_t k = 0; k < state.pairs.size(); ++k) links.push_back(state.pairs.entry(k, state.rows()));
+  std::sort(links.begin(), links.end(), [](const PlanEntry& a, const PlanEntry& b) {
+    return std::pair(a.response_row, a.feature_row) < std::pair(b.response_row, b.feature_row);
+  });
+  return links;
 }
 
 }  // namespace unshuffle

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fstream>
 
+#include "objective/backend.hpp"
 #include "unshuffle/core/error.hpp"
 
 namespace unshuffle {
@@ -22,12 +23,8 @@ double free_memory_bytes() {
 }
 
 double dense_bytes(const Problem& problem) {
-  double entries = 0;
-  for (const Block& block : blocks_of(problem)) {
-    entries += static_cast<double>(block.response_rows.size()) * static_cast<double>(block.feature_rows.size());
-  }
   // Cost, plan and the workspace of a solve with its gradient: about six matrices of doubles, two more with a prior.
-  return (problem.has_prior() ? 8.0 : 6.0) * 8.0 * entries;
+  return (problem.has_prior() ? 8.0 : 6.0) * 8.0 * possible_pairs(problem);
 }
 
 void require_estimable(const Problem& problem, const Model& bound) {

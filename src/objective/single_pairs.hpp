@@ -30,6 +30,9 @@ class SinglePairs {
   [[nodiscard]] double largest_cost() const { return size() > 0 ? cost_.maxCoeff() : 0; }
   [[nodiscard]] double scale(std::size_t pair) const { return scales_[pair]; }
   [[nodiscard]] double cost(std::size_t pair) const { return cost_[static_cast<Index>(pair)]; }
+  [[nodiscard]] PlanEntry entry(std::size_t pair, double rows) const {
+    return {responses_[pair], features_[pair], scales_[pair] / rows};
+  }
   /// Adds objective and transport cost.
   void add_to(Evaluation& evaluation, Objective objective, double epsilon) const;
   void pull_back(const PairTables& tables, const VectorRef& w, Vector& gradient) const;

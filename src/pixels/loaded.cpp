@@ -18,10 +18,15 @@ std::unique_ptr<SiameseNetwork> make_network(const SiameseShape& shape) {
   return std::unique_ptr<SiameseNetwork>(make(shape));
 }
 
-std::unique_ptr<SiameseNetwork> load_network(const std::string& path, int frozen) {
-  const auto load = reinterpret_cast<SiameseNetwork* (*)(const std::string&, const std::string&, int)>(
+std::unique_ptr<SiameseNetwork> load_network(const std::string& path, const Learning& learning) {
+  return parse_network(read_file(path), path, learning);
+}
+
+std::unique_ptr<SiameseNetwork> parse_network(const std::string& content, const std::string& source,
+                                              const Learning& learning) {
+  const auto load = reinterpret_cast<SiameseNetwork* (*)(const std::string&, const std::string&, const Learning&)>(
       load_function(torch_component, "unshuffle_load_network"));
-  return std::unique_ptr<SiameseNetwork>(load(read_file(path), path, frozen));
+  return std::unique_ptr<SiameseNetwork>(load(content, source, learning));
 }
 
 }  // namespace unshuffle::pixels

@@ -19,14 +19,31 @@ Film::Film(const PictureFiles& files, tracking::SequenceInfo info) : files_(file
 const Picture& Film::at(int frame) {
   if (older_.number == frame) std::swap(older_, newer_);
   if (newer_.number == frame) return newer_.picture;
+  older_ = std::exchange(newer_, {frame, picture_of(frame)});
+  if (frame < info_.length) {
+    ahead_ = frame + 1;
+    reading_ = std::async(std::launch::async, [this] { return read(ahead_); });
+  }
+  return newer_.picture;
+}
+
+/// Read ahead or now.
+Picture Film::picture_of(int frame) {
+  if (!reading_.valid()) return read(frame);
+  if (ahead_ == frame) return reading_.get();
+  reading_.wait();  // What is wrong with a frame that nobody asked for is nobody's concern.
+  reading_ = {};
+  return read(frame);
+}
+
+Picture Film::read(int frame) const {
   const std::string path = tracking::picture_path(info_, frame);
   Picture picture = files_.read(path);
   if (picture.width != info_.width || picture.height != info_.height) {
     throw BadData(fmt::format("{}: is {} x {} pixels; seqinfo.ini says {} x {}", path, picture.width, picture.height,
                               info_.width, info_.height));
   }
-  older_ = std::exchange(newer_, {frame, std::move(picture)});
-  return newer_.picture;
+  return picture;
 }
 
 namespace {

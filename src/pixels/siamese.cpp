@@ -14,12 +14,14 @@
 #include "core/read_json.hpp"
 #include "core/text.hpp"
 #include "tracking/require.hpp"
+#include "tracking/true_links.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/tables/table.hpp"
 
 namespace unshuffle::pixels {
 
 using tracking::Box;
+using tracking::Found;
 
 Channels scaled_channels(double width) {
   tracking::require(width > 0 && width <= 2, "width", width, "above 0 and at most 2");
@@ -40,8 +42,9 @@ bool same(const Box& a, const Box& b) {
   return a.left == b.left && a.top == b.top && a.width == b.width && a.height == b.height;
 }
 
-void require_finite(const std::vector<Box>& boxes, int frame) {
-  const bool finite = std::all_of(boxes.begin(), boxes.end(), [](const Box& box) {
+void require_finite(const std::vector<Found>& found, int frame) {
+  const bool finite = std::all_of(found.begin(), found.end(), [](const Found& one) {
+    const Box& box = one.box;
     return std::isfinite(box.left + box.top + box.width + box.height) && box.width > 0 && box.height > 0;
   });
   if (finite) return;
@@ -52,41 +55,38 @@ void require_finite(const std::vector<Box>& boxes, int frame) {
 
 }  // namespace
 
-// A track's target never changes, so its crop is cached while it is searched for in every frame.
+// A crop is cached while it is searched for in every frame.
 std::vector<Sight> SiameseEyes::sights(int frame, const std::vector<tracking::Sighting>& sightings) {
   std::vector<Target> targets;
   for (const tracking::Sighting& sighting : sightings) {
+    const bool first = likeness_ == Likeness::first;
+    const int shown = first ? sighting.first_frame : frame - 1;
+    const Box& box = first ? sighting.first : sighting.last;
     const auto known = std::find_if(targets_.begin(), targets_.end(), [&](const Target& target) {
-      return target.sighting.first_frame == sighting.first_frame && same(target.sighting.first, sighting.first);
+      return target.frame == shown && same(target.box, box);
     });
-    targets.push_back(known != targets_.end() ? *known
-                                              : Target{sighting, std::make_shared<Crop>(target_crop(
-                                                                     film_.at(sighting.first_frame), sighting.first))});
+    targets.push_back(known != targets_.end()
+                          ? *known
+                          : Target{shown, box, std::make_shared<Crop>(target_crop(film_.at(shown), box))});
   }
   targets_ = std::move(targets);
   const Picture& now = film_.at(frame);
-  std::vector<Sight> result;
+  std::vector<Sight> result(sightings.size());
+#pragma omp parallel for schedule(dynamic)
   for (std::size_t at = 0; at < sightings.size(); ++at) {
-    result.push_back({targets_[at].crop, search_crop(now, sightings[at].last), sightings[at].last});
+    const Box& last = sightings[at].last;
+    result[at] = {targets_[at].crop, search_crop(now, last, network_.search_side()), last};
   }
   return result;
 }
 
-std::vector<Box> SiameseEyes::find(int frame, const std::vector<tracking::Sighting>& sightings) {
-  std::vector<Box> boxes = network_.predict(sights(frame, sightings));
-  require_finite(boxes, frame);
-  return boxes;
+std::vector<Found> SiameseEyes::find(int frame, const std::vector<tracking::Sighting>& sightings) {
+  std::vector<Found> found = network_.predict(sights(frame, sightings));
+  require_finite(found, frame);
+  return found;
 }
 
 namespace {
-
-std::vector<Box> boxes_of(const std::vector<tracking::Detection>& detections, double least_confidence) {
-  std::vector<Box> boxes;
-  for (const tracking::Detection& detection : detections) {
-    if (detection.confidence >= least_confidence) boxes.push_back(detection.box);
-  }
-  return boxes;
-}
 
 struct Losses {
   double sum = 0;
@@ -116,20 +116,25 @@ int learned_frames(const tracking::Detections& video, const SiameseTrainOptions&
 /// An appearance model that learns from the frames up to a given one and is evaluated on the rest.
 class LearningEyes : public SiameseEyes {
  public:
-  LearningEyes(SiameseNetwork& network, Film& film, const tracking::Detections& video,
+  LearningEyes(SiameseNetwork& network, Film& film, const tracking::Detections& video, const tracking::Labels* truth,
                const SiameseTrainOptions& options, bool learns)
-      : SiameseEyes(network, film), video_(video), options_(options), learns_(learns) {}
+      : SiameseEyes(network, film, options.likeness),
+        video_(video),
+        truth_(truth),
+        options_(options),
+        confidence_(tracking::Confidence::of(video.frames)),
+        learns_(learns) {}
 
-  std::vector<Box> find(int frame, const std::vector<tracking::Sighting>& sightings) override {
-    const auto detections = boxes_of(video_.frames[std::size_t(frame) - 1], options_.tracker.least_confidence);
-    if (detections.empty()) return SiameseEyes::find(frame, sightings);
+  std::vector<Found> find(int frame, const std::vector<tracking::Sighting>& sightings) override {
+    const Teaching teaching = taught_by(frame, sightings);
+    if (teaching.detections.empty()) return SiameseEyes::find(frame, sightings);
     const bool held_back = frame > learned_frames(video_, options_);
     if (held_back) step();
-    Lesson lesson = look(learns_ && !held_back, sights(frame, sightings), detections);
-    require_finite(lesson.boxes, frame);
-    (held_back ? judged : learned).add(lesson.loss, sightings.size(), detections.size());
+    Lesson lesson = look(learns_ && !held_back, sights(frame, sightings), teaching);
+    require_finite(lesson.found, frame);
+    (held_back ? judged : learned).add(lesson.loss, sightings.size(), teaching.detections.size());
     if (frames_since_step_ == options_.batch) step();
-    return std::move(lesson.boxes);
+    return std::move(lesson.found);
   }
 
   /// With the frames of a batch, full or not.
@@ -141,15 +146,35 @@ class LearningEyes : public SiameseEyes {
   Losses learned, judged;
 
  private:
-  Lesson look(bool learn, const std::vector<Sight>& sights, const std::vector<Box>& detections) {
-    const double diagonal = tracking::Image{video_.info.width, video_.info.height}.diagonal();
-    if (!learn) return network_.judge(sights, detections, diagonal, options_.links);
+  Lesson look(bool learn, const std::vector<Sight>& sights, const Teaching& teaching) {
+    if (!learn) return network_.judge(sights, teaching);
     ++frames_since_step_;
-    return network_.learn(sights, detections, diagonal, options_.links);
+    return network_.learn(sights, teaching);
+  }
+
+  /// The detections that are trusted, and where the truth is known the one that belongs to each track.
+  [[nodiscard]] Teaching taught_by(int frame, const std::vector<tracking::Sighting>& sightings) const {
+    Teaching teaching{.detections = {},
+                      .diagonal = tracking::Image{video_.info.width, video_.info.height}.diagonal(),
+                      .links = options_.links};
+    const auto at = std::size_t(frame) - 1;
+    for (const tracking::Detection& detection : video_.frames[at]) {
+      const bool used = detection.confidence >= options_.tracker.least_confidence;
+      if (used && confidence_(detection.confidence) >= options_.tracker.trust.match) {
+        teaching.detections.push_back(detection.box);
+      }
+    }
+    if (truth_ == nullptr) return teaching;
+    std::vector<Box> before;
+    for (const tracking::Sighting& sighting : sightings) before.push_back(sighting.last);
+    teaching.known = tracking::true_links(before, truth_->frames[at - 1], teaching.detections, truth_->frames[at]);
+    return teaching;
   }
 
   const tracking::Detections& video_;
+  const tracking::Labels* truth_;  ///< Null: not known.
   const SiameseTrainOptions& options_;
+  tracking::Confidence confidence_;
   bool learns_;
   int frames_since_step_ = 0;
 };
@@ -162,6 +187,7 @@ void validate(const SiameseTrainOptions& options) {
   tracking::require(options.hold_back >= 0 && options.hold_back < 1, "hold_back", options.hold_back,
                     "at least 0 and below 1");
   tracking::require(options.patience >= 1, "patience", options.patience, "at least 1");
+  tracking::require(options.links.rho >= 0, "rho", options.links.rho, "at least 0");
 }
 
 void prepare(SiameseNetwork& network, const PictureFiles& files, const std::vector<tracking::Detections>& videos) {
@@ -173,7 +199,7 @@ void prepare(SiameseNetwork& network, const PictureFiles& files, const std::vect
       std::vector<Sight> sights;
       for (const tracking::Detection& detection : video.frames[at]) {
         sights.push_back({std::make_shared<Crop>(target_crop(picture, detection.box)),
-                          search_crop(picture, detection.box), detection.box});
+                          search_crop(picture, detection.box, network.search_side()), detection.box});
       }
       network.measure_statistics(sights);
       return;
@@ -200,11 +226,14 @@ SiameseEpoch go_through(SiameseNetwork& network, const PictureFiles& files,
                         bool learns, const std::function<void(int)>& watch) {
   Losses learned, judged;
   int done = 0;
-  for (const tracking::Detections& video : videos) {
+  for (std::size_t at = 0; at < videos.size(); ++at) {
+    const tracking::Detections& video = videos[at];
+    const tracking::Labels* truth = options.truth.empty() ? nullptr : &options.truth[at];
     Film film(files, video.info);
-    const auto eyes = std::make_shared<LearningEyes>(network, film, video, options, learns);
+    const auto eyes = std::make_shared<LearningEyes>(network, film, video, truth, options, learns);
     tracking::Tracker tracker(tracking::MotionModel::constant_velocity(), {video.info.width, video.info.height},
                               options.tracker, eyes);
+    tracker.set_confidence(tracking::Confidence::of(video.frames));
     for (int frame = 1; frame <= used_frames(video, options); ++frame) {
       tracker.step(video.frames[std::size_t(frame) - 1]);
       if (watch) watch(++done);
@@ -238,10 +267,9 @@ Foresight& Foresight::operator+=(const Foresight& other) {
   return *this;
 }
 
-Foresight foresight(SiameseNetwork& network, const PictureFiles& files, const tracking::SequenceInfo& info,
-                    const tracking::Labels& truth, int frames) {
-  Film film(files, info);
-  SiameseEyes eyes(network, film);
+Foresight foresight(SiameseNetwork& network, Film& film, const tracking::Labels& truth, int frames, Likeness likeness) {
+  const tracking::SequenceInfo& info = film.info();
+  SiameseEyes eyes(network, film, likeness);
   std::map<long, tracking::Sighting> people;
   Foresight result;
   const auto begin = std::chrono::steady_clock::now();
@@ -264,9 +292,9 @@ Foresight foresight(SiameseNetwork& network, const PictureFiles& files, const tr
     }
     people = std::move(present);
     if (sightings.empty()) continue;
-    const std::vector<Box> found = eyes.find(frame, sightings);
+    const std::vector<Found> found = eyes.find(frame, sightings);
     for (std::size_t at = 0; at < found.size(); ++at) {
-      result.overlap += tracking::overlap(found[at], wanted[at]);
+      result.overlap += tracking::overlap(found[at].box, wanted[at]);
       result.standing += tracking::overlap(sightings[at].last, wanted[at]);
       ++result.predictions;
     }
@@ -282,6 +310,24 @@ int SiameseCheckpoint::best_epoch() const {
 }
 
 bool SiameseCheckpoint::settled(int patience) const { return int(judged.size()) - 1 - best_epoch() >= patience; }
+
+SiameseCheckpoint untrained(SiameseNetwork& network, const PictureFiles& files,
+                            const std::vector<tracking::Detections>& videos, const SiameseTrainOptions& options) {
+  const double judged = judge_epoch(network, files, videos, options).judged;
+  return {.objectives = {}, .judged = {judged}, .network = {}, .best = network.state_dictionary()};
+}
+
+void train(SiameseNetwork& network, SiameseCheckpoint& state, const PictureFiles& files,
+           const std::vector<tracking::Detections>& videos, const SiameseTrainOptions& options,
+           const SiameseWatch& watch) {
+  while (int(state.objectives.size()) < options.epochs && !state.settled(options.patience)) {
+    const SiameseEpoch epoch = train_epoch(network, files, videos, options, watch.frame);
+    state.objectives.push_back(epoch.objective);
+    state.judged.push_back(epoch.judged);
+    if (state.best_epoch() == int(state.objectives.size())) state.best = network.state_dictionary();
+    if (watch.epoch) watch.epoch();
+  }
+}
 
 namespace {
 constexpr const char* checkpoint_format = "unshuffle siamese training 2";

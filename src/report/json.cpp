@@ -107,6 +107,50 @@ Json pieces_of(const Course& course) {
   return out;
 }
 
+Json estimates_of(const std::vector<NamedEstimate>& list) {
+  Json object = Json::object();
+  // JSON has no NaN; the writer turns it into null.
+  for (const NamedEstimate& one : list) object[one.name] = {{"value", one.value}, {"std_error", one.std_error}};
+  return object;
+}
+
+/// What a Gaussian fit that nothing speaks against leaves out.
+void add_law(Json& out, const FittedLaw& law) {
+  const bool gaussian = law.family == FamilyKind::gaussian;
+  if (gaussian && law.suggested == FamilyKind::gaussian && law.mismatch.empty()) return;
+  Json made{{"family", name_of(law.family)}};
+  if (law.suggested != FamilyKind::gaussian) made["suggested_family"] = name_of(law.suggested);
+  if (!law.shape.empty()) made["shape"] = estimates_of(law.shape);
+  if (!std::isnan(law.deviance)) made["deviance"] = law.deviance;
+  if (!std::isnan(law.log_likelihood)) made["log_likelihood"] = law.log_likelihood;
+  if (!law.mismatch.empty()) made["mismatch"] = estimates_of(law.mismatch);
+  out["law"] = std::move(made);
+}
+
+FittedLaw law_from(const Json& object, const std::string& source) {
+  FittedLaw law;
+  if (!object.contains("law")) return law;
+  const Json saved = json_value<Json>(object, "law", source);
+  const auto word = json_value<std::string>(saved, "family", source);
+  bool found = false;
+  for (const auto& [name, kind] : family_words) {
+    if (word != name) continue;
+    law.family = kind;
+    found = true;
+  }
+  if (!found)
+    throw BadData(fmt::format("{}: the key \"family\" holds \"{}\", which this version does not know", source, word));
+  const std::vector<std::string> names = family_of(law.family).shape_names();
+  const bool estimated = law.family != FamilyKind::gaussian && !names.empty();
+  const Json shape = estimated ? json_value<Json>(saved, "shape", source) : Json::object();
+  for (const std::string& name : estimated ? names : std::vector<std::string>{}) {
+    const auto value = json_value<double>(json_value<Json>(shape, name.c_str(), source), "value", source);
+    if (!(value > 0)) throw BadData(fmt::format("{}: \"{}\" is {}; a number > 0 was expected", source, name, value));
+    law.shape.push_back({name, value, std::nan("")});
+  }
+  return law;
+}
+
 void add_plan(Json& out, const Result& fit) {
   out["objective"] = fit.objective.value;
   out["objective_name"] = fit.objective.name;
@@ -148,6 +192,7 @@ Json body_of(const Result& fit, const FitContext& context) {
   out["intervals"] = intervals_of(fit);
   out["covariance"] = covariance_of(fit);
   if (!fit.std_error_note.empty()) out["std_error_note"] = fit.std_error_note;
+  add_law(out, context.law);
   add_plan(out, fit);
   out["identifiable"] = identifiable_of(fit);
   add_course(out, fit);
@@ -197,6 +242,74 @@ ColumnCode code_from(const Json& object, const std::string& source) {
   return code;
 }
 
+Json formula_of(const FittedFormula& formula) {
+  Json factors = Json::array();
+  for (const FittedFactor& factor : formula.factors) {
+    Json one{{"name", factor.name}, {"table", factor.response_side ? "responses" : "features"}};
+    if (!factor.levels.empty()) {
+      one["levels"] = factor.levels;
+      one["reference"] = factor.reference;
+    }
+    if (!factor.numbers.empty()) one["numbers"] = factor.numbers;
+    factors.push_back(std::move(one));
+  }
+  return {{"text", formula.text}, {"others", formula.others}, {"factors", factors}};
+}
+
+FittedFormula formula_from(const Json& object, const std::string& source) {
+  using Texts = std::vector<std::string>;
+  FittedFormula formula{.text = json_value<std::string>(object, "text", source)};
+  formula.others = json_value<Texts>(object, "others", source);
+  for (const Json& one : json_value<Json>(object, "factors", source)) {
+    FittedFactor factor{.name = json_value<std::string>(one, "name", source)};
+    factor.response_side = json_value<std::string>(one, "table", source) == "responses";
+    if (one.contains("levels")) {
+      factor.levels = json_value<Texts>(one, "levels", source);
+      factor.reference = json_value<std::string>(one, "reference", source);
+    }
+    if (one.contains("numbers")) factor.numbers = json_value<std::vector<double>>(one, "numbers", source);
+    formula.factors.push_back(std::move(factor));
+  }
+  require_factors(formula, source);
+  return formula;
+}
+
+Json rows_of(const RowColumns& rows) {
+  Json made = Json::object();
+  const std::pair<const char*, const std::string*> named[] = {{"offset", &rows.offset},
+                                                              {"trials", &rows.trials},
+                                                              {"event", &rows.event},
+                                                              {"safe", &rows.safe},
+                                                              {"link_probability", &rows.link_probability},
+                                                              {"wrong_rate", &rows.wrong_rate}};
+  for (const auto& [key, column] : named)
+    if (!column->empty()) made[key] = *column;
+  if (!rows.mismatch.empty()) made["mismatch"] = rows.mismatch;
+  if (rows.common_wrong_rate > 0) made["common_wrong_rate"] = rows.common_wrong_rate;
+  if (rows.audit > 0) made["audit"] = rows.audit;
+  return made;
+}
+
+RowColumns rows_from(const Json& columns, const std::string& source) {
+  RowColumns rows;
+  if (!columns.contains("rows")) return rows;
+  const Json saved = json_value<Json>(columns, "rows", source);
+  const auto text = [&](const char* key) {
+    return saved.contains(key) ? json_value<std::string>(saved, key, source) : std::string();
+  };
+  rows.offset = text("offset");
+  rows.trials = text("trials");
+  rows.event = text("event");
+  rows.safe = text("safe");
+  rows.link_probability = text("link_probability");
+  rows.wrong_rate = text("wrong_rate");
+  if (saved.contains("mismatch")) rows.mismatch = json_value<std::vector<std::string>>(saved, "mismatch", source);
+  if (saved.contains("common_wrong_rate"))
+    rows.common_wrong_rate = json_value<double>(saved, "common_wrong_rate", source);
+  if (saved.contains("audit")) rows.audit = json_value<double>(saved, "audit", source);
+  return rows;
+}
+
 Json context_of(const FitContext& context) {
   Json groups = Json::array();
   for (const GroupKey& key : context.columns.groups) groups.push_back({key.response_column, key.feature_column});
@@ -210,7 +323,9 @@ Json context_of(const FitContext& context) {
                {"weights", context.columns.weights},
                {"groups", groups},
                {"soft_groups", soft_groups}};
+  if (!(context.columns.rows == RowColumns{})) columns["rows"] = rows_of(context.columns.rows);
   if (!context.columns.codes.empty()) columns["codes"] = codes_of(context.columns.codes);
+  if (!context.columns.formula.text.empty()) columns["formula"] = formula_of(context.columns.formula);
   return {{"columns", columns},
           {"one_table", context.one_table},
           {"has_intercept", context.intercept},
@@ -246,16 +361,20 @@ NamedParameters parameters_of(const Json& object, const std::string& source) {
   return parameters;
 }
 
-/// A matrix that is no covariance would give intervals of NaN. Parameters without a standard error have rows of NaN.
+/// A matrix that is no covariance would give intervals of NaN. Parameters without a standard error have NaN on the
+/// diagonal, and NaN or nothing beside it.
 void require_covariance(const NamedCovariance& covariance, const std::string& source) {
   constexpr double rounding = 1e-6;
-  std::vector<Index> known;
+  std::vector<Index> known, unknown;
   for (Index k = 0; k < covariance.matrix.rows(); ++k)
-    if (!std::isnan(covariance.matrix(k, k))) known.push_back(k);
-  if (known.empty()) return;
+    (std::isnan(covariance.matrix(k, k)) ? unknown : known).push_back(k);
+  const auto empty = [](const auto& cells) { return (cells.array().isNaN() || cells.array() == 0).all(); };
+  const bool nothing_else =
+      empty(covariance.matrix(unknown, Eigen::all)) && empty(covariance.matrix(Eigen::all, unknown));
+  if (known.empty() && nothing_else) return;
   const Matrix matrix = covariance.matrix(known, known);
   const Vector variances = matrix.diagonal();
-  if (variances.allFinite() && variances.minCoeff() >= 0 && matrix.allFinite()) {
+  if (nothing_else && variances.allFinite() && variances.minCoeff() >= 0 && matrix.allFinite()) {
     // Of correlations, so that parameters of any scale weigh alike.
     const Vector scale = variances.unaryExpr([](double v) { return v > 0 ? 1 / std::sqrt(v) : 1.0; });
     const Matrix correlation = scale.asDiagonal() * matrix * scale.asDiagonal();
@@ -363,14 +482,18 @@ FitContext context_from(const Json& object, const std::string& source) {
     for (const auto& [left, right, agreement] : json_value<Triples>(columns, "soft_groups", source))
       context.columns.soft_groups.push_back({{left, right}, agreement});
   }
+  context.columns.rows = rows_from(columns, source);
   if (columns.contains("codes")) {
     for (const Json& one : json_value<Json>(columns, "codes", source))
       context.columns.codes.push_back(code_from(one, source));
   }
+  if (columns.contains("formula"))
+    context.columns.formula = formula_from(json_value<Json>(columns, "formula", source), source);
   context.one_table = json_value<bool>(object, "one_table", source);
   context.intercept = json_value<bool>(object, "has_intercept", source);
   context.model_state = json_value<std::vector<double>>(object, "model_state", source);
   context.model = json_value<std::string>(object, "model", source);
+  context.law = law_from(object, source);
   context.estimator = estimator_of(object, "method", source);
   context.chosen = object.contains("chosen") ? estimator_of(object, "chosen", source) : context.estimator;
   return context;
@@ -406,7 +529,9 @@ SavedFit fit_from_json(const std::string& text, const std::string& source) {
   saved.covariance = covariance_from(object, source);
   saved.intervals = intervals_from(object, source);
   saved.noise_sd = json_value<double>(object, "noise_sd", source);
-  if (saved.noise_sd < 0) throw BadData(fmt::format("{}: noise_sd = {} must be at least 0", source, saved.noise_sd));
+  constexpr double largest = 1e150;  // its square has to be finite
+  if (saved.noise_sd < 0 || saved.noise_sd > largest)
+    throw BadData(fmt::format("{}: noise_sd = {} must be at least 0 and at most {}", source, saved.noise_sd, largest));
   if (!(saved.epsilon > 0)) throw BadData(fmt::format("{}: epsilon = {} must be > 0", source, saved.epsilon));
   return saved;
 }

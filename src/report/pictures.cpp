@@ -153,7 +153,7 @@ Landscape landscape(const ReportInput& input) {
   const Vector direction = weakest_direction(evaluator, w, scale);
   // A dense plan is expensive; fewer points still show whether there is a second valley.
   const bool dear =
-      evaluator.backend() == Backend::dense && double(problem.responses()) * double(problem.features()) > 3e5;
+      evaluator.backend() != Backend::sorted && double(problem.responses()) * double(problem.features()) > 3e5;
   const Index half = dear ? 6 : 30;
   const double reach = 1.5 * std::max(1e-12, w.cwiseQuotient(scale).norm());
   Landscape made;

@@ -79,6 +79,25 @@ std::string other_solutions(const Result& fit) {
   return out;
 }
 
+/// The law of the responses where it is not the Gaussian one, or where another one looks likelier.
+std::string law_of(const FittedLaw& law) {
+  const std::string name = name_of(law.family);
+  std::string out;
+  if (law.suggested != FamilyKind::gaussian) {
+    const char* what = law.suggested == FamilyKind::binomial ? "only 0 and 1" : "counts with many ties";
+    out = fact("Family",
+               fmt::format("{}; the responses are {}, so {} may fit better", name, what, name_of(law.suggested)));
+  } else if (law.family != FamilyKind::gaussian) {
+    out = fact("Family", name);
+  }
+  for (const NamedEstimate& one : law.shape)
+    out += fact("", fmt::format("{} {:.6g}, standard error {}", one.name, one.value, number_or_dash(one.std_error, 4)));
+  if (!law.mismatch.empty()) out += "Log odds that a link in the order given is right:\n";
+  for (const NamedEstimate& one : law.mismatch)
+    out += fmt::format("  {:<16}{:.6g}, standard error {}\n", one.name, one.value, number_or_dash(one.std_error, 4));
+  return out;
+}
+
 /// Between processes, or passes over tables in pieces; empty for one process and tables in memory.
 std::string shared_work(const Course& course) {
   const double kilobytes = course.bytes_per_evaluation / 1000;
@@ -106,6 +125,7 @@ std::string summary_of(const Result& fit, const FitContext& context) {
   out += coefficient_table(fit);
   out += rule('-');
   if (!fit.std_error_note.empty()) out += fact("Standard errors", fit.std_error_note);
+  out += law_of(context.law);
   out += fact("Matched share", fmt::format("{:.4f}", fit.plan.matched_share));
   out += fact("Noise sd", fmt::format("{:.6g}", fit.noise_sd));
   out +=

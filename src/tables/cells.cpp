@@ -26,7 +26,11 @@ constexpr std::array spreadsheet_errors{"#n/a"sv,  "#null!"sv, "#div/0!"sv, "#va
 constexpr std::array true_words{"true"sv, "yes"sv, "t"sv, "y"sv};
 constexpr std::array false_words{"false"sv, "no"sv, "f"sv, "n"sv};
 
+constexpr std::array total_words{"total"sv, "totals"sv, "grand total"sv, "sum"sv, "subtotal"sv, "summe"sv, "gesamt"sv};
+
 }  // namespace
+
+bool says_total(std::string_view cell) { return is_one_of(cell, total_words); }
 
 bool is_missing(std::string_view cell) {
   return cell.empty() || is_one_of(cell, missing_words) || is_spreadsheet_error(cell);

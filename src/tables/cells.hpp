@@ -18,4 +18,7 @@ namespace unshuffle {
 /// An error value of a spreadsheet, such as #N/A or #DIV/0!.
 [[nodiscard]] bool is_spreadsheet_error(std::string_view cell);
 
+/// "Total", "Grand total", "Sum" and the like, in any case.
+[[nodiscard]] bool says_total(std::string_view cell);
+
 }  // namespace unshuffle

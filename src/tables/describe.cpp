@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
 
 #include "tables/cells.hpp"
+#include "tables/contents.hpp"
 #include "tables/layout.hpp"
 
 namespace unshuffle {
@@ -26,11 +26,8 @@ void describe_numbers(const std::vector<double>& numbers, ColumnSummary& out) {
   out.distinct = Index(std::set<double>(numbers.begin(), numbers.end()).size());
 }
 
-void describe_text(const std::vector<std::string>& cells, ColumnSummary& out) {
-  std::map<std::string, Index> counts;
-  for (const std::string& cell : cells) {
-    if (!is_missing(cell)) ++counts[cell];
-  }
+void describe_text(const Column& column, ColumnSummary& out) {
+  const std::map<std::string, Index> counts = levels_of(column);
   out.distinct = Index(counts.size());
   std::vector<std::pair<std::string, Index>> levels(counts.begin(), counts.end());
   std::stable_sort(levels.begin(), levels.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
@@ -38,30 +35,27 @@ void describe_text(const std::vector<std::string>& cells, ColumnSummary& out) {
   for (const auto& [level, count] : levels) out.frequent.push_back(level);
 }
 
-/// Cells that are numbers, or truth values if all that are not missing are.
-ColumnSummary describe_mixed(const Column& column, const TextFormat& format) {
-  ColumnSummary out{.name = column.name, .kind = column.holds_numbers ? ColumnKind::number : ColumnKind::truth};
+/// A mixture is a column of numbers with stray cells.
+ColumnSummary describe_as(CodeKind kind, const Table& table, const Column& column) {
+  ColumnSummary out{.name = column.name};
+  out.kind = kind == CodeKind::category ? ColumnKind::text
+             : kind == CodeKind::truth  ? ColumnKind::truth
+                                        : ColumnKind::number;
   std::vector<double> numbers;
   for (std::size_t row = 0; row < column.text.size(); ++row) {
     const std::string& cell = column.text[row];
-    if (column.holds_numbers ? is_missing_number(cell) : is_missing(cell)) {
+    if (is_missing_in(kind, cell)) {
       ++out.missing;
-    } else if (const auto number = parse_number(cell, format); column.holds_numbers && number) {
-      numbers.push_back(*number);
-    } else if (const auto truth = truth_value(cell); !column.holds_numbers && truth) {
+    } else if (const auto truth = truth_value(cell); kind == CodeKind::truth && truth) {
       numbers.push_back(*truth ? 1 : 0);
-    } else if (column.holds_numbers) {
-      if (out.stray.empty()) out.stray = fmt::format("\"{}\" in row {}", cell, row + 1);
-    } else {
-      out.kind = ColumnKind::text;
+    } else if (const auto number = parse_number(cell, table.format); kind == CodeKind::number && number) {
+      numbers.push_back(*number);
+    } else if (kind == CodeKind::number && out.stray.empty()) {
+      out.stray = fmt::format("\"{}\" in row {}", cell, row + 1);
     }
   }
-  if (out.kind == ColumnKind::text || numbers.empty()) {
-    out.kind = ColumnKind::text;
-    describe_text(column.text, out);
-  } else {
-    describe_numbers(numbers, out);
-  }
+  if (kind == CodeKind::category) describe_text(column, out);
+  describe_numbers(numbers, out);
   return out;
 }
 
@@ -74,7 +68,8 @@ std::vector<ColumnSummary> describe(const Table& table) {
       all.push_back({.name = column.name});
       describe_numbers(column.numbers, all.back());
     } else {
-      all.push_back(describe_mixed(column, table.format));
+      const CodeKind mixture = column.holds_numbers ? CodeKind::number : CodeKind::category;
+      all.push_back(describe_as(kind_of(table, column).value_or(mixture), table, column));
     }
   }
   return all;

@@ -6,9 +6,10 @@
 #include <cmath>
 #include <map>
 #include <optional>
-#include <unordered_map>
 
 #include "tables/cells.hpp"
+#include "tables/contents.hpp"
+#include "tables/design.hpp"
 #include "tables/layout.hpp"
 #include "unshuffle/core/error.hpp"
 
@@ -23,9 +24,11 @@ constexpr std::size_t most_levels = 50;
 struct UsedColumns {
   ColumnNames given;  ///< Response and weights: used whatever they hold.
   ColumnNames features;
-  ColumnNames named;   ///< Features that are never left out, in a table whose others are open.
-  bool open = false;   ///< The features were not named: what looks like no feature is left out.
-  std::string option;  ///< That names them.
+  ColumnNames named;         ///< Features that are never left out, in a table whose others are open.
+  bool open = false;         ///< The features were not named: what looks like no feature is left out.
+  std::string option;        ///< That names them.
+  bool by_formula = false;   ///< Which makes categories columns of numbers.
+  ColumnNames categories{};  ///< Columns that are categories even if they hold numbers.
 };
 
 bool contains(const ColumnNames& names, const std::string& name) {
@@ -37,6 +40,8 @@ ColumnNames columns_with_a_role(const ColumnChoice& columns, bool response_side)
   ColumnNames names;
   if (response_side) names = columns.response;
   names.push_back(columns.weights);
+  const ColumnNames of_rows = columns.rows.names();
+  names.insert(names.end(), of_rows.begin(), of_rows.end());
   for (const GroupKey& key : columns.groups) names.push_back(response_side ? key.response_column : key.feature_column);
   for (const SoftGroup& group : columns.soft_groups)
     names.push_back(response_side ? group.key.response_column : group.key.feature_column);
@@ -48,6 +53,8 @@ UsedColumns used_columns(const Table& table, const ColumnChoice& columns, bool r
   if (response_side) used.given = columns.response;
   if (table.find(columns.weights) != nullptr) used.given.push_back(columns.weights);
   const auto& named = response_side ? columns.x : columns.z;
+  for (const std::string& name : columns.rows.names())
+    if (table.find(name) != nullptr && !(named && contains(*named, name))) used.given.push_back(name);
   if (named) {
     used.features = *named;
     return used;
@@ -70,21 +77,6 @@ UsedColumns used_columns_of_one_table(const Table& table, const ColumnChoice& co
   return used;
 }
 
-/// What the cells of a column that is not numeric are; none: a mixture, or nothing at all.
-std::optional<CodeKind> kind_of(const Table& table, const Column& column) {
-  Index numbers = 0, truths = 0, cells = 0, levels = 0;
-  for (const std::string& cell : column.text) {
-    if (!is_missing(cell)) ++levels;
-    if (is_missing_number(cell)) continue;
-    ++cells;
-    if (parse_number(cell, table.format)) ++numbers;
-    if (truth_value(cell)) ++truths;
-  }
-  if (cells > 0 && numbers == cells) return CodeKind::number;
-  if (cells > 0 && truths == cells) return CodeKind::truth;
-  return levels > 0 && numbers == 0 ? std::optional(CodeKind::category) : std::nullopt;
-}
-
 /// 0, 1, 2, ... or 1, 2, 3, ... in any order. In a short table that may well be a feature.
 bool is_row_number(const Column& column) {
   constexpr std::size_t short_table = 20;
@@ -100,16 +92,6 @@ bool is_row_number(const Column& column) {
     seen[static_cast<std::size_t>(place)] = true;
   }
   return true;
-}
-
-/// How often every level occurs, missing cells apart.
-std::map<std::string, Index> levels_of(const Column& column) {
-  std::unordered_map<std::string_view, Index> counts;
-  for (const std::string& cell : column.text)
-    if (!is_missing(cell)) ++counts[cell];
-  std::map<std::string, Index> sorted;
-  for (const auto& [level, count] : counts) sorted.emplace(level, count);
-  return sorted;
 }
 
 /// Why an open column is no feature; empty: it is one.
@@ -153,17 +135,19 @@ struct MissingCells {
   }
 };
 
-/// Columns that mix numbers and text are not searched: their stray cells are errors, not missing values.
-MissingCells missing_cells(const Table& table, const ColumnNames& names) {
+/// Columns that mix numbers and text are not searched unless they are categories: their stray cells are errors, not
+/// missing values.
+MissingCells missing_cells(const Table& table, const ColumnNames& names, const ColumnNames& categories = {}) {
   MissingCells missing{.row = std::vector<bool>(static_cast<std::size_t>(table.rows))};
   for (const std::string& name : names) {
     const Column& column = table.column(name);
-    const std::optional<CodeKind> kind = column.numeric() ? std::nullopt : kind_of(table, column);
+    std::optional<CodeKind> kind = column.numeric() ? std::nullopt : kind_of(table, column);
+    if (!kind && contains(categories, name)) kind = CodeKind::category;
     if (!kind) continue;
     Index count = 0;
     for (std::size_t at = 0; at < column.text.size(); ++at) {
       const std::string& cell = column.text[at];
-      if (!(*kind == CodeKind::category ? is_missing(cell) : is_missing_number(cell))) continue;
+      if (!is_missing_in(*kind, cell)) continue;
       missing.row[at] = true;
       ++count;
     }
@@ -321,7 +305,7 @@ void code_columns(TableSide& side, const ColumnNames& indicated, ColumnNames& no
     side.codes.push_back(std::move(*code));
   };
   for (const std::string& name : side.used.given) add(name, false);
-  for (const std::string& name : features_of(side)) add(name, true);
+  for (const std::string& name : features_of(side)) add(name, !side.used.by_formula);
   apply_codes(side.table, side.codes);
 }
 
@@ -353,6 +337,17 @@ ColumnNames searched_columns(const TableSide& side) {
   }
   throw BadData(fmt::format("cells are missing in {}; fill them in, or use --missing drop or --missing indicator",
                             fmt::join(words, " and ")));
+}
+
+/// The last row of a sheet may be the sum of the others.
+void leave_out_total(const TableSide& side, MissingCells& missing, ColumnNames& notes) {
+  if (side.table.rows < 2) return;
+  const auto says = [](const Column& column) { return !column.text.empty() && says_total(column.text.back()); };
+  const auto column = std::find_if(side.table.columns.begin(), side.table.columns.end(), says);
+  if (column == side.table.columns.end()) return;
+  missing.row.back() = true;
+  notes.push_back(fmt::format("{}: the last row, whose column \"{}\" holds \"{}\", is a total and left out",
+                              side.table.source, column->name, column->text.back()));
 }
 
 void note_dropped(const std::vector<TableSide>& sides, const std::vector<MissingCells>& missing, bool both,
@@ -408,12 +403,118 @@ std::vector<TableSide> sides_of(Table& responses, Table* features, const ColumnC
   return sides;
 }
 
+/// The columns that a formula uses, in place of named ones.
+std::vector<TableSide> sides_of_formula(Table& responses, Table* features, const ColumnChoice& columns,
+                                        const FormulaColumns& used) {
+  const auto side_of = [&](Table& table, const ColumnNames& given, const ColumnNames& read, bool response_side) {
+    UsedColumns of{.given = given, .features = read, .named = {}, .option = "the formula", .by_formula = true};
+    of.categories = used.categories;
+    if (table.find(columns.weights) != nullptr) of.given.push_back(columns.weights);
+    return TableSide{table, std::move(of), response_side};
+  };
+  if (features == nullptr) return {side_of(responses, used.response, used.z, false)};
+  return {side_of(responses, used.response, used.x, true), side_of(*features, {}, used.z, false)};
+}
+
+/// What a dot in the formula stands for: every column that would be used without a formula.
+ColumnNames all_others(Table& responses, Table* features, const ColumnChoice& columns, ColumnNames& notes) {
+  std::vector<TableSide> sides = sides_of(responses, features, columns);
+  for (TableSide& side : sides) leave_out_columns(side, notes);
+  leave_out_keys(sides, notes);
+  ColumnNames others;
+  for (const TableSide& side : sides) others.insert(others.end(), side.used.features.begin(), side.used.features.end());
+  return others;
+}
+
+/// What the columns choice says of a formula, read with the tables at hand.
+struct ReadFormula {
+  Formula formula;
+  FormulaColumns used;
+};
+
+ReadFormula read_formula(Table& responses, Table* features, ColumnChoice& columns, ColumnNames& notes) {
+  if (columns.x || columns.z || !columns.response.empty())
+    throw InvalidInput("a formula names response and features; leave out --response, --x and --z");
+  const std::string& text = columns.formula.text;
+  Formula formula = parse_formula(text);
+  FormulaColumns used = columns_used(formula, responses, features, columns.groups);
+  if (asks_for_all_columns(text)) {
+    ColumnChoice open = columns;
+    open.response = used.response;
+    columns.formula.others = all_others(responses, features, open, notes);
+    formula = parse_formula(text, columns.formula.others);
+    used = columns_used(formula, responses, features, columns.groups);
+  }
+  columns.response = used.response;
+  return {std::move(formula), std::move(used)};
+}
+
+void note_categories(const FittedFormula& fitted, const FormulaNames& names, const Table& responses,
+                     const Table& features, ColumnNames& notes) {
+  for (const FittedFactor& factor : fitted.factors) {
+    const ColumnNames& of = factor.response_side ? names.x : names.z;
+    const bool reduced = std::any_of(of.begin(), of.end(), [&](const std::string& name) {
+      return name.find(factor.name + "[T.") != std::string::npos;
+    });
+    if (factor.levels.empty() || !reduced) continue;
+    notes.push_back(fmt::format("{}: {} is a category of {} levels; reference {}",
+                                (factor.response_side ? responses : features).source, factor.name, factor.levels.size(),
+                                factor.reference));
+  }
+}
+
+/// Adds the columns of the formula to the tables, whose rows are complete by now.
+void apply_formula(const ReadFormula& read, Table& responses, Table* features, ColumnChoice& columns,
+                   Preparation& done) {
+  const FormulaTable left{responses, done.responses};
+  const FormulaTable right{features == nullptr ? responses : *features, done.features};
+  if (columns.formula.factors.empty())
+    columns.formula.factors = learn_factors(read.formula, read.used, left, features == nullptr ? nullptr : &right);
+  const std::vector<FittedFactor>& factors = columns.formula.factors;
+  add_columns(left, read.formula, factors, FormulaPart::x);
+  add_columns(right, read.formula, factors, FormulaPart::z);
+  add_columns(left, read.formula, factors, FormulaPart::response);
+  FormulaNames names = names_of(read.formula, factors);
+  note_categories(columns.formula, names, responses, right.table, done.notes);
+  if (names.z.empty() && features != nullptr)
+    throw InvalidInput(
+        fmt::format("formula: no term has a column of {}, so there is nothing to link", features->source));
+  columns.response = std::move(names.response);
+  columns.x = std::move(names.x);
+  columns.z = std::move(names.z);
+}
+
+/// The formula of an earlier fit.
+ReadFormula formula_of(const ColumnChoice& columns) {
+  Formula formula = parse_formula(columns.formula.text, columns.formula.others);
+  FormulaColumns used = columns_used(formula, columns.formula.factors);
+  return {std::move(formula), std::move(used)};
+}
+
+void add_formula_columns(Table& rows, const Formula& formula, const std::vector<FittedFactor>& factors, RowsHold hold) {
+  const KeptRows all;
+  const FormulaTable to{rows, all};
+  add_columns(to, formula, factors, FormulaPart::x);
+  add_columns(to, formula, factors, FormulaPart::z);
+  if (hold == RowsHold::features_and_responses) add_columns(to, formula, factors, FormulaPart::response);
+}
+
+void require_complete(const Table& rows, const ColumnNames& names, const ColumnNames& categories) {
+  const MissingCells missing = missing_cells(rows, names, categories);
+  const auto gap = std::find(missing.row.begin(), missing.row.end(), true);
+  if (gap == missing.row.end()) return;
+  throw BadData(
+      fmt::format("{}, row {}: a cell is missing ({} of {} rows: {}); values were expected in all columns of "
+                  "the formula",
+                  rows.source, gap - missing.row.begin() + 1, missing.rows(), rows.rows, missing.listed()));
+}
+
 /// Missing responses and weights cannot be filled in: with an indicator their rows are dropped.
 std::vector<MissingCells> cells_to_drop(const std::vector<TableSide>& sides, const PrepareOptions& options) {
   std::vector<MissingCells> missing;
   for (const TableSide& side : sides) {
     const bool fill = options.missing == Missing::indicator;
-    missing.push_back(missing_cells(side.table, fill ? side.used.given : searched_columns(side)));
+    missing.push_back(missing_cells(side.table, fill ? side.used.given : searched_columns(side), side.used.categories));
   }
   return missing;
 }
@@ -441,6 +542,29 @@ ColumnChoice as_written(ColumnChoice columns) {
     }
   }
   return columns;
+}
+
+/// What became of the columns, for other tables; features are then named as they are coded.
+void keep_codes(TableSide& side, bool one_table, ColumnChoice& columns) {
+  if (!side.used.by_formula) {
+    (side.response_side ? columns.x : columns.z) = coded(side.used.features, side.codes);
+    if (one_table) columns.x = coded(side.used.named, side.codes);
+  }
+  for (ColumnCode& code : side.codes) {
+    code.response_side =
+        side.response_side || contains(side.used.named, code.column) || contains(columns.response, code.column);
+    if (code.kind != CodeKind::number || code.indicator) columns.codes.push_back(std::move(code));
+  }
+}
+
+/// Numbers that were read as text, such as those beside missing cells.
+void add_number_codes(TableSide& side, const ColumnNames& names) {
+  for (const std::string& name : names) {
+    const auto has_code = [&](const ColumnCode& code) { return code.column == name; };
+    if (std::any_of(side.codes.begin(), side.codes.end(), has_code)) continue;
+    std::optional<ColumnCode> code = code_of(side, name, false);
+    if (code && code->kind == CodeKind::number) side.codes.push_back(std::move(*code));
+  }
 }
 
 void require_columns(const TableSide& side) {
@@ -475,7 +599,12 @@ std::vector<Pair> pairs_in_kept_rows(const std::vector<Pair>& pairs, const Prepa
 
 Preparation prepare(Table& responses, Table* features, ColumnChoice& columns, const PrepareOptions& options) {
   Preparation done;
-  std::vector<TableSide> sides = sides_of(responses, features, columns);
+  const bool by_formula = !columns.formula.text.empty();
+  if (by_formula && options.missing == Missing::indicator)
+    throw InvalidInput("--missing indicator does not go with a formula; use --missing drop or error");
+  const ReadFormula read = by_formula ? read_formula(responses, features, columns, done.notes) : ReadFormula{};
+  std::vector<TableSide> sides =
+      by_formula ? sides_of_formula(responses, features, columns, read.used) : sides_of(responses, features, columns);
   for (TableSide& side : sides) {
     require_columns(side);
     leave_out_columns(side, done.notes);
@@ -484,26 +613,25 @@ Preparation prepare(Table& responses, Table* features, ColumnChoice& columns, co
   std::vector<MissingCells> missing = cells_to_drop(sides, options);
   const bool any = std::any_of(missing.begin(), missing.end(), [](const auto& one) { return !one.columns.empty(); });
   if (any && options.missing == Missing::error) complain_of_missing(sides, missing);
+  for (std::size_t k = 0; k < sides.size(); ++k) leave_out_total(sides[k], missing[k], done.notes);
   const std::vector<KeptRows> kept = drop_missing(sides, missing, options.in_order, done.notes);
   done.responses = kept.front();
   done.features = kept.back();
   for (TableSide& side : sides) {
     code_columns(side, options.missing == Missing::indicator ? indicated_columns(side, done.notes) : ColumnNames{},
                  done.notes);
-    (side.response_side ? columns.x : columns.z) = coded(side.used.features, side.codes);
-    if (features == nullptr) columns.x = coded(side.used.named, side.codes);
-    for (ColumnCode& code : side.codes) {
-      code.response_side =
-          side.response_side || contains(side.used.named, code.column) || contains(columns.response, code.column);
-      if (code.kind != CodeKind::number || code.indicator) columns.codes.push_back(std::move(code));
-    }
+    keep_codes(side, features == nullptr, columns);
   }
+  if (by_formula) apply_formula(read, responses, features, columns, done);
   return done;
 }
 
 Preparation prepare_again(Table& responses, Table* features, const ColumnChoice& columns) {
   Preparation done;
-  std::vector<TableSide> sides = sides_of(responses, features, as_written(columns));
+  const bool by_formula = !columns.formula.text.empty();
+  const ReadFormula read = by_formula ? formula_of(columns) : ReadFormula{};
+  std::vector<TableSide> sides = by_formula ? sides_of_formula(responses, features, columns, read.used)
+                                            : sides_of(responses, features, as_written(columns));
   std::vector<MissingCells> missing;
   for (TableSide& side : sides) {
     require_columns(side);
@@ -514,26 +642,50 @@ Preparation prepare_again(Table& responses, Table* features, const ColumnChoice&
       return std::any_of(side.codes.begin(), side.codes.end(),
                          [&](const ColumnCode& code) { return code.column == name && code.indicator; });
     });
-    missing.push_back(missing_cells(side.table, searched));
+    missing.push_back(missing_cells(side.table, searched, side.used.categories));
   }
+  for (std::size_t k = 0; k < sides.size(); ++k) leave_out_total(sides[k], missing[k], done.notes);
   const std::vector<KeptRows> kept = drop_missing(sides, missing, false, done.notes);
   done.responses = kept.front();
   done.features = kept.back();
   for (TableSide& side : sides) {
-    for (const std::string& name : searched_columns(side)) {
-      const auto has_code = [&](const ColumnCode& code) { return code.column == name; };
-      if (std::any_of(side.codes.begin(), side.codes.end(), has_code)) continue;
-      std::optional<ColumnCode> code = code_of(side, name, false);
-      if (code && code->kind == CodeKind::number) side.codes.push_back(std::move(*code));
-    }
+    add_number_codes(side, searched_columns(side));
     apply_codes(side.table, side.codes);
+  }
+  if (by_formula) {
+    ColumnChoice same = columns;
+    Preparation rows = done;
+    apply_formula(read, responses, features, same, rows);
   }
   return done;
 }
 
-void code_features(Table& rows, const ColumnChoice& columns) {
+void code_rows(Table& rows, const ColumnChoice& columns, RowsHold hold) {
+  const bool by_formula = !columns.formula.text.empty();
+  const ReadFormula read = by_formula ? formula_of(columns) : ReadFormula{};
+  const ColumnNames& responses = by_formula ? read.used.response : columns.response;
   std::vector<ColumnCode> codes = columns.codes;
-  std::erase_if(codes, [&](const ColumnCode& code) { return contains(columns.response, code.column); });
+  if (by_formula) {
+    if (hold == RowsHold::features)
+      std::erase_if(codes, [&](const ColumnCode& code) { return contains(responses, code.column); });
+    TableSide side{rows, {}, false, std::move(codes)};
+    ColumnNames names = hold == RowsHold::features ? ColumnNames{} : responses;
+    for (const ColumnNames* of : {&read.used.x, &read.used.z}) names.insert(names.end(), of->begin(), of->end());
+    for (const std::string* name : {&columns.rows.offset, &columns.rows.trials})
+      if (!name->empty()) names.push_back(*name);
+    require_complete(rows, names, read.used.categories);
+    add_number_codes(side, names);
+    apply_codes(rows, side.codes);
+    add_formula_columns(rows, read.formula, columns.formula.factors, hold);
+    return;
+  }
+  ColumnNames unread = columns.rows.names();
+  std::erase_if(unread, [&](const std::string& name) {
+    return name == columns.rows.offset || name == columns.rows.trials || contains(*columns.x, name) ||
+           contains(*columns.z, name);
+  });
+  if (hold == RowsHold::features) unread.insert(unread.end(), responses.begin(), responses.end());
+  std::erase_if(codes, [&](const ColumnCode& code) { return contains(unread, code.column); });
   apply_codes(rows, codes);
   for (const ColumnCode& code : codes) {
     const std::vector<double>& numbers = rows.column(coded_names(code).front()).numbers;

@@ -55,6 +55,36 @@ void require_weights(const Vector& weights, Index rows, std::string_view table) 
   if (!std::isfinite(weights.sum())) throw BadData(fmt::format("{}: the weights sum to infinity", table));
 }
 
+void require_fact(const Vector& values, Index rows, std::string_view what, std::string_view table) {
+  if (values.size() == 0) return;
+  if (values.size() != rows) {
+    throw BadData(
+        fmt::format("{}: {} values of {} for {} rows; one per row was expected", table, values.size(), what, rows));
+  }
+  for (Index row = 0; row < rows; ++row) {
+    if (std::isfinite(values[row])) continue;
+    throw BadData(fmt::format("{}, row {}: {} is {}; a finite number was expected", table, row + 1, what, values[row]));
+  }
+}
+
+void require_facts(const Problem& problem) {
+  const RowFacts& facts = problem.facts;
+  const Index n = problem.responses();
+  require_fact(facts.response_offset, n, "the offset", response_table);
+  require_fact(facts.feature_offset, problem.features(), "the offset", feature_table);
+  require_fact(facts.trials, n, "the number of trials", response_table);
+  require_fact(facts.event, n, "the event", response_table);
+  require_fact(facts.wrong_rate, n, "the rate of wrong links", response_table);
+  if (facts.wrong_rate.size() > 0 && !(facts.wrong_rate.minCoeff() > 0 && facts.wrong_rate.maxCoeff() < 1))
+    throw BadData("rates of wrong links have to be above 0 and below 1");
+  if (facts.mismatch.cols() > 0 && facts.mismatch.rows() != n) {
+    throw BadData(fmt::format("{} rows of columns on which wrong links depend for {} responses; one each was expected",
+                              facts.mismatch.rows(), n));
+  }
+  require_finite(facts.mismatch, facts.mismatch_names, "mismatch", response_table);
+  require_names(facts.mismatch_names, facts.mismatch.cols(), "those on which wrong links depend");
+}
+
 void require_groups(const Problem& problem) {
   const auto& left = problem.response_groups;
   const auto& right = problem.feature_groups;
@@ -214,6 +244,7 @@ void validate(const Problem& problem) {
   require_finite(problem.z, problem.z_names, "z", feature_table);
   require_weights(problem.response_weights, n, response_table);
   require_weights(problem.feature_weights, problem.features(), feature_table);
+  require_facts(problem);
   require_groups(problem);
   require_known_pairs(problem);
   require_prior(problem);
@@ -268,6 +299,7 @@ Problem completed(Problem problem) {
   fill_names(problem.y_names, problem.outputs(), "y");
   fill_names(problem.x_names, problem.x.cols(), "x");
   fill_names(problem.z_names, problem.z.cols(), "z");
+  fill_names(problem.facts.mismatch_names, problem.facts.mismatch.cols(), "mismatch");
   return problem;
 }
 

@@ -76,11 +76,22 @@ class Scanner {
     row_line_ = line_;
   }
 
+  static constexpr std::size_t least_buffer = 1 << 14, longest_cell = 1 << 24;
+
+  /// Without its end a cell would take all that follows, and far more memory than the file.
+  void require_end_of_cell(std::size_t held) const {
+    if (held <= longest_cell) return;
+    throw BadData(fmt::format("{}: a cell is longer than {} MiB; is a quote or the end of a line missing?", place(),
+                              longest_cell >> 20U));
+  }
+
   void feed(csv_parser& parser, std::string_view content) {
     constexpr std::size_t block = 1 << 18;
     const long first_line = line_;
     for (std::size_t at = 0; at < content.size() && !failure_; at += block) {
       const std::size_t size = std::min(block, content.size() - at);
+      require_end_of_cell(csv_get_buffer_size(&parser));
+      csv_set_blk_size(&parser, std::max(least_buffer, csv_get_buffer_size(&parser)));  // doubles what holds a cell
       const std::size_t done = csv_parse(&parser, content.data() + at, size, &on_cell, &on_row, this);
       if (done == size || failure_) continue;
       if (csv_error(&parser) == CSV_ENOMEM) throw std::bad_alloc();
@@ -155,6 +166,9 @@ class NumberReader final : public Scanner {
  private:
   void cell(std::string_view text, long column) override {
     if (header_) {
+      if (table_.columns.size() == most_columns)
+        throw BadData(fmt::format("{}: the header has more than {} columns; is the end of the line missing?", place(),
+                                  most_columns));
       table_.columns.push_back({.name = std::string(text)});
       return;
     }
@@ -204,6 +218,8 @@ class NumberReader final : public Scanner {
   void make_room() {
     for (Column& column : table_.columns) column.numbers.reserve(expected_rows_);
   }
+
+  static constexpr std::size_t most_columns = 1'000'000;
 
   Table& table_;
   std::size_t expected_rows_;
@@ -391,6 +407,7 @@ Table parse_csv(const std::string& content, const std::string& source, KeepText 
   for (const auto& more : {described(layout), leave_out_unnamed(table, layout.first_line)})
     words.insert(words.end(), more.begin(), more.end());
   table.detected = fmt::format("{}", fmt::join(words, ", "));
+  table.note_places();
   return table;
 }
 
@@ -422,7 +439,18 @@ Table read_csv(const std::string& path, KeepText keep_text) {
                      : parse_csv(read_file(path), path, keep_text);
 }
 
+void Table::note_places() {
+  auto noted = std::make_shared<std::unordered_map<std::string, std::size_t>>();
+  for (std::size_t at = 0; at < columns.size(); ++at) noted->try_emplace(columns[at].name, at);
+  places = std::move(noted);
+}
+
 const Column* Table::find(const std::string& name) const {
+  if (places) {
+    const auto noted = places->find(name);
+    const bool still = noted != places->end() && noted->second < columns.size();
+    if (still && columns[noted->second].name == name) return &columns[noted->second];
+  }
   const auto found = std::find_if(columns.begin(), columns.end(), [&](const Column& c) { return c.name == name; });
   return found == columns.end() ? nullptr : &*found;
 }

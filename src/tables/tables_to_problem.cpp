@@ -71,6 +71,94 @@ void require_one_meaning(const ColumnChoice& columns, const Table& responses, co
     throw BadData("a feature column is named \"intercept\", which is the name of the intercept; rename it");
 }
 
+/// A column of numbers that all satisfy a condition, given in words.
+Vector numbers_that(const Table& table, const std::string& column, bool (*holds)(double), std::string_view expected) {
+  const std::vector<double>& cells = table.numbers(column);
+  for (std::size_t row = 0; row < cells.size(); ++row) {
+    if (holds(cells[row])) continue;
+    throw BadData(fmt::format("{}, row {}: column \"{}\" holds {}; {} was expected", table.source, row + 1, column,
+                              cells[row], expected));
+  }
+  return Eigen::Map<const Vector>(cells.data(), table.rows);
+}
+
+/// Of rows in order: from the table that has it.
+struct InOrder {
+  const Table& responses;
+  const Table& features;
+
+  [[nodiscard]] const Table& table_of(const std::string& column) const {
+    if (responses.find(column) != nullptr || features.find(column) == nullptr) {
+      (void)responses.column(column);  // throws, listing the columns there are
+      return responses;
+    }
+    if (responses.rows == features.rows) return features;
+    throw BadData(
+        fmt::format("column \"{}\" describes links in the order given, so it needs tables of equal length; {} has {} "
+                    "rows and {} {}",
+                    column, responses.source, responses.rows, features.source, features.rows));
+  }
+  [[nodiscard]] Vector numbers(const std::string& column, bool (*holds)(double), std::string_view expected) const {
+    return numbers_that(table_of(column), column, holds, expected);
+  }
+};
+
+bool is_share(double value) { return value > 0 && value < 1; }
+
+void add_offsets(RowFacts& facts, const Table& responses, const Table& features, const std::string& column) {
+  if (column.empty()) return;
+  const auto finite = [](double value) { return std::isfinite(value); };
+  const bool one_table = &responses == &features;
+  const bool left = !one_table && responses.find(column) != nullptr, right = features.find(column) != nullptr;
+  if (!left && !right) (void)responses.column(column);
+  if (left) facts.response_offset = numbers_that(responses, column, finite, "a finite number");
+  if (right) facts.feature_offset = numbers_that(features, column, finite, "a finite number");
+}
+
+/// Probabilities of 0 and 1 are estimates, too: no odds are beyond a million to one.
+Vector log_odds(const Vector& probability) {
+  constexpr double least = 1e-6;
+  return probability.unaryExpr([least](double p) {
+    const double kept = std::clamp(p, least, 1 - least);
+    return std::log(kept / (1 - kept));
+  });
+}
+
+void add_mismatch(RowFacts& facts, const InOrder& rows, const RowColumns& columns) {
+  Names names = columns.mismatch;
+  if (!columns.link_probability.empty()) names.insert(names.begin(), columns.link_probability);
+  facts.mismatch.resize(names.empty() ? 0 : rows.responses.rows, Index(names.size()));
+  for (std::size_t k = 0; k < names.size(); ++k) {
+    const bool odds = k == 0 && !columns.link_probability.empty();
+    facts.mismatch.col(Index(k)) =
+        odds ? log_odds(rows.numbers(
+                   names[k], [](double p) { return p >= 0 && p <= 1; }, "a probability"))
+             : rows.numbers(
+                   names[k], [](double value) { return std::isfinite(value); }, "a finite number");
+    facts.mismatch_names.push_back(odds ? fmt::format("logit({})", names[k]) : names[k]);
+  }
+}
+
+void add_row_facts(Problem& problem, const Table& responses, const Table& features, const RowColumns& columns) {
+  RowFacts& facts = problem.facts;
+  const InOrder rows{responses, features};
+  const auto whole = [](double m) { return m >= 1 && m == std::floor(m) && std::isfinite(m); };
+  const auto truth = [](double value) { return value == 0 || value == 1; };
+  add_offsets(facts, responses, features, columns.offset);
+  if (!columns.trials.empty())
+    facts.trials = numbers_that(responses, columns.trials, whole, "a whole number of at least 1");
+  if (!columns.event.empty()) facts.event = numbers_that(responses, columns.event, truth, "0 or 1");
+  add_mismatch(facts, rows, columns);
+  if (!columns.wrong_rate.empty())
+    facts.wrong_rate = rows.numbers(columns.wrong_rate, is_share, "a rate above 0 and below 1");
+  if (columns.common_wrong_rate > 0) facts.wrong_rate = Vector::Constant(responses.rows, columns.common_wrong_rate);
+  facts.audit = columns.audit;
+  if (columns.safe.empty()) return;
+  const Vector safe = rows.numbers(columns.safe, truth, "0 or 1");
+  for (Index row = 0; row < safe.size() && row < features.rows; ++row)
+    if (safe(row) != 0) problem.known.push_back({row, row});
+}
+
 Vector weights_of(const Table& table, const std::string& column) {
   const std::vector<double>& weights = table.numbers(column);
   for (std::size_t row = 0; row < weights.size(); ++row) {
@@ -187,6 +275,8 @@ Names taken_columns(const ColumnChoice& columns, bool response_side) {
   Names taken;
   if (response_side) taken = columns.response;
   if (!columns.weights.empty()) taken.push_back(columns.weights);
+  const Names of_rows = columns.rows.names();
+  taken.insert(taken.end(), of_rows.begin(), of_rows.end());
   for (const GroupKey& group : columns.groups) {
     taken.push_back(response_side ? group.response_column : group.feature_column);
   }
@@ -215,6 +305,7 @@ TablesAsProblem assemble(const Table& responses, const Table& features, ColumnCh
     if (left) problem.response_weights = weights_of(responses, columns.weights);
     if (right) problem.feature_weights = weights_of(features, columns.weights);
   }
+  add_row_facts(problem, responses, features, columns.rows);
   add_groups(problem, responses, features, columns.groups);
   add_soft_keys(problem, responses, features, columns.soft_groups);
   validate(problem);
@@ -224,6 +315,13 @@ TablesAsProblem assemble(const Table& responses, const Table& features, ColumnCh
 }
 
 }  // namespace
+
+std::vector<std::string> RowColumns::names() const {
+  Names all = mismatch;
+  for (const std::string& name : {offset, trials, event, safe, link_probability, wrong_rate})
+    if (!name.empty()) all.push_back(name);
+  return all;
+}
 
 TablesAsProblem tables_to_problem(const Table& responses, const Table& features, ColumnChoice columns) {
   if (columns.response.empty()) throw InvalidInput("no response column was named");

@@ -3,8 +3,12 @@
 #include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
+#include <variant>
 
+#include "tracking/box_grid.hpp"
 #include "tracking/require.hpp"
+#include "transport/dual.hpp"
+#include "transport/saturated_kernel.hpp"
 #include "unshuffle/transport/solver.hpp"
 
 namespace unshuffle::tracking {
@@ -17,24 +21,93 @@ Eigen::Vector3d place(const Box& box, const Image& image) {
   return {1, (box.center_x() - image.width / 2) / size, (box.center_y() - image.height / 2) / size};
 }
 
-/// Squared residual of a pair in tolerances.
-struct Residual {
+/// A detection (the row) that a track (the column) may be. Closeness is exp(-d²/2), d the residual in tolerances;
+/// different heights count towards it, which no motion of the camera changes.
+struct FieldPair {
+  transport::ClosePair pair;
   Eigen::Vector2d shift;  ///< Of the centres, in image diagonals: the field's target value at the track's position.
   double scale;           ///< Diagonals per tolerance.
-  double size_term;       ///< Part no camera motion changes: different heights.
-
-  [[nodiscard]] double squared(const Eigen::Vector2d& field) const {
-    return (shift - field).squaredNorm() / (scale * scale) + size_term;
-  }
 };
 
-Residual residual_of(const Box& track, const Box& detection, const Image& image, double tolerance) {
-  const double size = image.diagonal();
-  const double growth = std::log(detection.height / track.height) / (2 * tolerance);
-  return {{(detection.center_x() - track.center_x()) / size, (detection.center_y() - track.center_y()) / size},
-          tolerance * track.height / size,
-          growth * growth};
-}
+/// Pairs whose cost differs from 1 under this motion.
+class ClosePairs {
+ public:
+  ClosePairs(const std::vector<Box>& predicted, const std::vector<Box>& detected, const Image& image, double tolerance)
+      : predicted_(predicted), detected_(detected), image_(image), tolerance_(tolerance), grid_(detected) {}
+
+  [[nodiscard]] std::vector<FieldPair> under(const CameraMotion& motion) const {
+    constexpr double farthest = 7.5;  // tolerances, where the closeness is below 1e-12
+    std::vector<FieldPair> found;
+    for (std::size_t j = 0; j < predicted_.size(); ++j) {
+      const Box moved = motion.apply(predicted_[j], image_);
+      const double reach = 2 * farthest * tolerance_ * moved.height;
+      for (const std::size_t i : grid_.near(box_around(moved.center_x(), moved.center_y(), reach, reach))) {
+        found.push_back(pair_of(i, j, moved));
+        if (found.back().pair.closeness < 1e-12) found.pop_back();
+      }
+    }
+    return found;
+  }
+
+ private:
+  [[nodiscard]] FieldPair pair_of(std::size_t i, std::size_t j, const Box& moved) const {
+    const Box& detection = detected_[i];
+    const Box& track = predicted_[j];
+    const double size = image_.diagonal(), scale = tolerance_ * track.height / size;
+    const auto shift_from = [&](const Box& box) -> Eigen::Vector2d {
+      return Eigen::Vector2d(detection.center_x() - box.center_x(), detection.center_y() - box.center_y()) / size;
+    };
+    const double growth = std::log(detection.height / track.height) / (2 * tolerance_);
+    const double squared = shift_from(moved).squaredNorm() / (scale * scale) + growth * growth;
+    return {{Index(i), Index(j), std::exp(-0.5 * squared)}, shift_from(track), scale};
+  }
+
+  const std::vector<Box>& predicted_;
+  const std::vector<Box>& detected_;
+  const Image& image_;
+  double tolerance_;
+  BoxGrid grid_;
+};
+
+/// The plan's masses at close pairs, solved from where the last plan ended.
+class Plans {
+ public:
+  Plans(Index rows, Index columns, const CameraOptions& options)
+      : options_(options), rows_(rows), columns_(columns), potential_(Vector::Zero(columns)) {}
+
+  Vector masses(const std::vector<transport::ClosePair>& close) {
+    const bool needs_factor = std::holds_alternative<transport::Ball>(options_.marginals);
+    if (needs_factor || options_.epsilon < transport::SaturatedKernel::least_epsilon) return of_dense(close);
+    transport::SaturatedKernel kernel(rows_, columns_, close, options_.epsilon);
+    const auto side = [&](Index count) {
+      return transport::SideTerms(options_.marginals, Vector::Constant(count, 1.0 / double(count)), options_.epsilon);
+    };
+    const transport::SideTerms detections = side(rows_), tracks = side(columns_);
+    transport::DualSolver<transport::SaturatedKernel> solver(kernel, detections, tracks);
+    solver.begin(potential_);
+    potential_ = solver.maximise({}).v;
+    return masses_of(close, [&](const transport::ClosePair& pair) { return kernel.mass(pair); });
+  }
+
+ private:
+  [[nodiscard]] Vector of_dense(const std::vector<transport::ClosePair>& close) const {
+    Matrix cost = Matrix::Ones(rows_, columns_);
+    for (const auto& pair : close) cost(pair.row, pair.column) = 1 - pair.closeness;
+    transport::SolverOptions solving{.epsilon = options_.epsilon, .relative = false};
+    solving.rows = solving.columns = options_.marginals;
+    const transport::Solution solution = transport::solve(cost, solving);
+    return masses_of(close, [&](const transport::ClosePair& pair) { return solution.plan()(pair.row, pair.column); });
+  }
+
+  template <class Mass>
+  static Vector masses_of(const std::vector<transport::ClosePair>& close, const Mass& mass) {
+    return Vector::NullaryExpr(Index(close.size()), [&](Index k) { return mass(close[std::size_t(k)]); });
+  }
+
+  const CameraOptions& options_;
+  Index rows_, columns_;
+  Vector potential_;
+};
 
 }  // namespace
 
@@ -61,36 +134,23 @@ CameraMotion estimate_camera(const std::vector<Box>& predicted, const std::vecto
                              const CameraMotion& expected, const CameraOptions& options) {
   CameraMotion motion = expected;
   if (predicted.empty() || detected.empty()) return motion;
-  const auto rows = Index(detected.size());
-  const auto columns = Index(predicted.size());
-  std::vector<Residual> pairs;
-  for (const Box& track : predicted) {
-    for (const Box& detection : detected) pairs.push_back(residual_of(track, detection, image, options.tolerance));
-  }
-  transport::SolverOptions solving{.epsilon = options.epsilon, .relative = false};
-  solving.rows = solving.columns = options.marginals;
-  transport::Solver solver(solving);
+  const ClosePairs pairs(predicted, detected, image, options.tolerance);
+  Plans plans(Index(detected.size()), Index(predicted.size()), options);
   const Eigen::Vector3d precision{1 / (options.shift_sd * options.shift_sd), 1 / (options.slope_sd * options.slope_sd),
                                   1 / (options.slope_sd * options.slope_sd)};
-  const auto mass = double(std::min(rows, columns));
-  Matrix squared(rows, columns);
+  const auto mass = double(std::min(predicted.size(), detected.size()));
   for (int turn = 0; turn < options.iterations; ++turn) {
-    for (Index j = 0; j < columns; ++j) {
-      const Eigen::Vector2d field = motion.field * place(predicted[std::size_t(j)], image);
-      for (Index i = 0; i < rows; ++i) squared(i, j) = pairs[std::size_t(j * rows + i)].squared(field);
-    }
-    const Matrix closeness = (-0.5 * squared.array()).exp();
-    const transport::Solution solution = solver.solve((1 - closeness.array()).matrix());
+    const std::vector<FieldPair> near = pairs.under(motion);
+    std::vector<transport::ClosePair> close;
+    for (const FieldPair& found_pair : near) close.push_back(found_pair.pair);
+    const Vector masses = plans.masses(close);
     Eigen::Matrix3d normal = precision.asDiagonal();
     Field right = expected.field * normal;
-    for (Index j = 0; j < columns; ++j) {
-      const Eigen::Vector3d at = place(predicted[std::size_t(j)], image);
-      for (Index i = 0; i < rows; ++i) {
-        const Residual& pair = pairs[std::size_t(j * rows + i)];
-        const double weight = mass * solution.plan()(i, j) * closeness(i, j) / (pair.scale * pair.scale);
-        normal += weight * at * at.transpose();
-        right += weight * pair.shift * at.transpose();
-      }
+    for (std::size_t k = 0; k < near.size(); ++k) {
+      const Eigen::Vector3d at = place(predicted[std::size_t(close[k].column)], image);
+      const double weight = mass * masses[Index(k)] * close[k].closeness / (near[k].scale * near[k].scale);
+      normal += weight * at * at.transpose();
+      right += weight * near[k].shift * at.transpose();
     }
     motion.field = normal.ldlt().solve(right.transpose()).transpose();
   }

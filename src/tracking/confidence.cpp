@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "tracking/box_grid.hpp"
+
 namespace unshuffle::tracking {
 namespace {
 
@@ -23,10 +25,13 @@ struct Nearest {
 Nearest nearest_boxes(const std::vector<Detection>& first, const std::vector<Detection>& second) {
   Nearest nearest{std::vector<int>(first.size(), -1), std::vector<int>(second.size(), -1)};
   std::vector<double> best(second.size(), confirming_overlap);
+  std::vector<Box> boxes;
+  for (const Detection& detection : second) boxes.push_back(detection.box);
+  const BoxGrid grid(boxes);
   for (std::size_t i = 0; i < first.size(); ++i) {
     double most = confirming_overlap;
-    for (std::size_t j = 0; j < second.size(); ++j) {
-      const double share = overlap(first[i].box, second[j].box);
+    for (const std::size_t j : grid.near(first[i].box)) {
+      const double share = overlap(first[i].box, boxes[j]);
       if (share >= most) {
         most = share;
         nearest.of_first[i] = static_cast<int>(j);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "tracking/box_grid.hpp"
 #include "tracking/pairing.hpp"
 #include "tracking/require.hpp"
 
@@ -68,11 +69,14 @@ std::vector<LabelledBox> Sort::step(const std::vector<Detection>& all) {
   std::copy_if(all.begin(), all.end(), std::back_inserter(detections),
                [&](const Detection& detection) { return detection.confidence >= options_.least_confidence; });
   for (Track& track : tracks_) predict(track);
+  std::vector<Box> detected;
+  for (const Detection& detection : detections) detected.push_back(detection.box);
+  const BoxGrid grid(detected);
   std::vector<Edge> edges;
   for (std::size_t i = 0; i < tracks_.size(); ++i) {
     const Box box = box_of(tracks_[i].mean);
-    for (std::size_t j = 0; j < detections.size(); ++j) {
-      const double share = overlap(box, detections[j].box);
+    for (const std::size_t j : grid.near(box)) {
+      const double share = overlap(box, detected[j]);
       if (share > 0) edges.push_back({Index(i), Index(j), share});
     }
   }

@@ -18,6 +18,8 @@ constexpr double unexplained = 0.5;
 constexpr double enough_errors = 1.645;
 // More frames than this sharpen the answer little; choosing is to cost less than tracking a long video.
 constexpr std::size_t most_frames_tried = 600;
+// Nor do more boxes in a frame than this; the objective looks at all pairs.
+constexpr double most_boxes_tried = 500;
 
 /// A model and whether the camera is followed.
 struct Setting {
@@ -30,6 +32,30 @@ struct Objectives {
   std::vector<double> values;
   double detections = 0;
 };
+
+/// Keeps the detections in the middle of the others, so many of them as are tried.
+void keep_the_middle(Detections& video) {
+  std::vector<double> across, down;
+  for (const auto& frame : video.frames)
+    for (const Detection& detection : frame) {
+      across.push_back(detection.box.center_x());
+      down.push_back(detection.box.center_y());
+    }
+  const double share = std::sqrt(most_boxes_tried * double(video.frames.size()) / double(across.size()));
+  if (!(share < 1)) return;
+  const auto quantile = [](std::vector<double>& values, double level) {
+    const auto at = values.begin() + std::ptrdiff_t(level * double(values.size() - 1));
+    std::nth_element(values.begin(), at, values.end());
+    return *at;
+  };
+  const double left = quantile(across, (1 - share) / 2), right = quantile(across, (1 + share) / 2);
+  const double top = quantile(down, (1 - share) / 2), bottom = quantile(down, (1 + share) / 2);
+  for (auto& frame : video.frames)
+    std::erase_if(frame, [&](const Detection& detection) {
+      const double x = detection.box.center_x(), y = detection.box.center_y();
+      return x < left || x > right || y < top || y > bottom;
+    });
+}
 
 /// The end of the video with trusted detections only, which then all count alike.
 Detections trial_video(const Detections& video, int first_frame, const TrackerOptions& options) {
@@ -44,6 +70,7 @@ Detections trial_video(const Detections& video, int first_frame, const TrackerOp
     });
     for (Detection& detection : frame) detection.confidence = 1;
   }
+  keep_the_middle(trial);
   trial.info.length = static_cast<int>(trial.frames.size());
   return trial;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tracking/box_cost.hpp"
+#include "tracking/box_grid.hpp"
 #include "tracking/pairing.hpp"
 #include "tracking/require.hpp"
 #include "unshuffle/transport/solver.hpp"
@@ -33,6 +34,12 @@ std::vector<std::size_t> likeliest_pairs(const std::vector<Edge>& edges, Index r
   return chosen;
 }
 
+std::vector<Box> boxes_of(const std::vector<Detection>& detections) {
+  std::vector<Box> boxes;
+  for (const Detection& detection : detections) boxes.push_back(detection.box);
+  return boxes;
+}
+
 }  // namespace
 
 void validate(const TrackerOptions& options) {
@@ -50,6 +57,11 @@ void validate(const TrackerOptions& options) {
   require(options.longest_absence >= 0, "longest_absence", options.longest_absence, "at least 0");
   require(options.longest_gap >= 0, "longest_gap", options.longest_gap, "at least 0");
   require(!std::isnan(options.least_confidence), "least_confidence", options.least_confidence, "a number");
+  require(share(options.appearance.share), "appearance share", options.appearance.share, "from 0 to 1");
+  require(!std::isnan(options.appearance.survival_score), "survival_score", options.appearance.survival_score,
+          "a number");
+  require(options.appearance.longest_survival >= 0, "longest_survival", options.appearance.longest_survival,
+          "at least 0");
   validate(options.camera_options);
 }
 
@@ -66,6 +78,7 @@ std::vector<LabelledBox> Tracker::step(const std::vector<Detection>& detections)
   look();
   follow_camera(used);
   associate(used);
+  keep_found();
   begin_tracks(used);
   suppress();
   end_tracks();
@@ -115,8 +128,26 @@ void Tracker::look() {
     seen.push_back(&track);
   }
   if (seen.empty()) return;
-  const std::vector<Box> found = appearance_->find(frame_, sightings);
-  for (std::size_t at = 0; at < seen.size(); ++at) seen[at]->state.box = found[at];
+  const std::vector<Found> found = appearance_->find(frame_, sightings);
+  for (std::size_t at = 0; at < seen.size(); ++at) {
+    Track& track = *seen[at];
+    track.state.box = between(track.state.box, found[at].box, options_.appearance.share);
+    track.found = found[at].score;
+  }
+}
+
+/// Tracks without a detection go on where they were surely found.
+void Tracker::keep_found() {
+  if (!appearance_) return;
+  const AppearanceOptions& options = options_.appearance;
+  for (Track& track : tracks_) {
+    if (!track.certain() || track.absence != 1) continue;
+    if (track.found < options.survival_score || track.undetected >= options.longest_survival) continue;
+    track.anchor = track.state.box;
+    track.absence = 0;
+    ++track.undetected;
+    track.history.emplace_back(frame_, track.state.box);
+  }
 }
 
 void Tracker::follow_camera(const std::vector<Detection>& detections) {
@@ -171,10 +202,11 @@ double Tracker::gate_of(const Track& track) const {
 void Tracker::match(const std::vector<std::size_t>& tracks, const std::vector<Detection>& detections,
                     const Stage& stage) {
   std::vector<Edge> edges;
+  const BoxGrid grid(boxes_of(detections));
   for (std::size_t i = 0; i < tracks.size(); ++i) {
     const Box& box = tracks_[tracks[i]].state.box;
     const double gate = gate_of(tracks_[tracks[i]]);
-    for (std::size_t j = 0; j < detections.size(); ++j) {
+    for (const std::size_t j : grid.near(box)) {
       const double trust = detections[j].confidence;
       if (taken_[j] != 0 || trust < stage.least_trust || trust >= stage.below) continue;
       const double share = overlap(box, detections[j].box);
@@ -204,61 +236,83 @@ void Tracker::observe(Track& track, const Detection& detection) {
     track.state.smooth += weight * (step - track.state.smooth);
   }
   track.state.box = track.anchor = now;
-  track.absence = 0;
+  track.absence = track.undetected = 0;
   ++track.detections;
   track.history.emplace_back(frame_, now);
   if (!track.certain() && track.detections >= options_.birth_wait) track.id = ++last_id_;
 }
 
 void Tracker::begin_tracks(const std::vector<Detection>& detections) {
+  std::vector<Box> boxes = boxes_of(detections);  // where tracks may begin, and then those there are
+  for (const Track& track : tracks_) boxes.push_back(track.state.box);
+  const BoxGrid grid(boxes);
+  std::vector<char> active(detections.size(), 0);
+  for (const Track& track : tracks_) active.push_back(track.certain() && track.absence == 0 ? 1 : 0);
   for (std::size_t j = 0; j < detections.size(); ++j) {
     if (taken_[j] != 0 || detections[j].confidence < options_.trust.birth) continue;
-    const bool covered = std::any_of(tracks_.begin(), tracks_.end(), [&](const Track& track) {
-      return track.certain() && track.absence == 0 &&
-             overlap(track.state.box, detections[j].box) > options_.birth_overlap;
+    const std::vector<std::size_t> near = grid.near(boxes[j]);
+    const bool covered = std::any_of(near.begin(), near.end(), [&](std::size_t at) {
+      return active[at] != 0 && overlap(boxes[at], boxes[j]) > options_.birth_overlap;
     });
     if (covered) continue;
     Track fresh;
     fresh.anchor = detections[j].box;
     observe(fresh, detections[j]);
+    active[j] = fresh.certain() ? 1 : 0;
     tracks_.push_back(std::move(fresh));
   }
 }
 
 void Tracker::suppress() {
+  std::vector<Box> boxes;
+  for (const Track& track : tracks_) boxes.push_back(track.state.box);
+  const BoxGrid grid(boxes);
+  std::vector<char> over(tracks_.size(), 0);
   for (std::size_t young = tracks_.size(); young-- > 0;) {
     const Track& track = tracks_[young];
     if (!track.certain() || track.absence > 0) continue;
-    const bool hidden = std::any_of(tracks_.begin(), tracks_.end(), [&](const Track& other) {
-      return other.certain() && other.absence == 0 && other.id < track.id &&
-             overlap(other.state.box, track.state.box) > options_.suppress_overlap;
+    const std::vector<std::size_t> near = grid.near(boxes[young]);
+    const bool hidden = std::any_of(near.begin(), near.end(), [&](std::size_t at) {
+      const Track& other = tracks_[at];
+      return over[at] == 0 && other.certain() && other.absence == 0 && other.id < track.id &&
+             overlap(boxes[at], boxes[young]) > options_.suppress_overlap;
     });
     if (!hidden) continue;
     tracks_[young].history.pop_back();
-    retire(young);
+    tracks_[young].undetected = std::max(0, track.undetected - 1);
+    over[young] = 1;
   }
+  retire(over);
 }
 
 void Tracker::end_tracks() {
-  for (std::size_t at = tracks_.size(); at-- > 0;) {
-    const Track& track = tracks_[at];
-    const int allowed = track.certain() ? options_.longest_absence : 0;
-    if (track.absence > allowed) retire(at);
-  }
+  std::vector<char> over;
+  for (const Track& track : tracks_)
+    over.push_back(track.absence > (track.certain() ? options_.longest_absence : 0) ? 1 : 0);
+  retire(over);
 }
 
-void Tracker::retire(std::size_t at) {
-  if (tracks_[at].certain()) ended_.push_back(std::move(tracks_[at]));
-  tracks_.erase(tracks_.begin() + std::ptrdiff_t(at));
+void Tracker::retire(const std::vector<char>& over) {
+  std::size_t kept = 0;
+  for (std::size_t at = 0; at < tracks_.size(); ++at) {
+    if (over[at] == 0) {
+      if (kept != at) tracks_[kept] = std::move(tracks_[at]);
+      ++kept;
+    } else if (tracks_[at].certain()) {
+      ended_.push_back(std::move(tracks_[at]));
+    }
+  }
+  tracks_.resize(kept);
 }
 
 std::vector<std::vector<LabelledBox>> Tracker::results() const {
   std::vector<std::vector<LabelledBox>> frames(static_cast<std::size_t>(frame_));
   const auto add = [&](const Track& track) {
-    for (std::size_t k = 0; k < track.history.size(); ++k) {
+    const std::size_t boxes = track.history.size() - std::size_t(track.undetected);
+    for (std::size_t k = 0; k < boxes; ++k) {
       const auto& [frame, box] = track.history[k];
       frames[std::size_t(frame) - 1].push_back({.id = track.id, .box = box});
-      if (k + 1 == track.history.size()) continue;
+      if (k + 1 == boxes) continue;
       const auto& [next, end] = track.history[k + 1];
       if (next - frame - 1 > options_.longest_gap) continue;
       for (int gap = frame + 1; gap < next; ++gap) {

@@ -1,5 +1,6 @@
 #include <limits>
 
+#include "tracking/true_links.hpp"
 #include "unshuffle/tracking/train.hpp"
 
 namespace unshuffle::tracking {
@@ -22,16 +23,24 @@ long identity_under(const Box& box, const std::vector<LabelledBox>& truth) {
 void link(TrainFrame& frame, const Labels& truth) {
   const auto at = static_cast<std::size_t>(frame.number) - 1;
   if (at == 0 || at >= truth.frames.size()) return;
-  frame.links.assign(frame.tracks.size(), -1);
-  for (std::size_t j = 0; j < frame.tracks.size(); ++j) {
-    const long id = identity_under(frame.tracks[j].from, truth.frames[at - 1]);
-    for (std::size_t i = 0; i < frame.detections.size() && id >= 0; ++i) {
-      if (identity_under(frame.detections[i], truth.frames[at]) == id) frame.links[j] = static_cast<Index>(i);
-    }
-  }
+  std::vector<Box> before;
+  for (const Prediction& track : frame.tracks) before.push_back(track.from);
+  frame.links = true_links(before, truth.frames[at - 1], frame.detections, truth.frames[at]);
 }
 
 }  // namespace
+
+std::vector<Index> true_links(const std::vector<Box>& before, const std::vector<LabelledBox>& truth_before,
+                              const std::vector<Box>& detections, const std::vector<LabelledBox>& truth) {
+  std::vector<Index> links(before.size(), -1);
+  for (std::size_t j = 0; j < before.size(); ++j) {
+    const long id = identity_under(before[j], truth_before);
+    for (std::size_t i = 0; i < detections.size() && id >= 0; ++i) {
+      if (identity_under(detections[i], truth) == id) links[j] = static_cast<Index>(i);
+    }
+  }
+  return links;
+}
 
 MotionModel trained_with_links(const Detections& video, const Labels& truth, const TrainOptions& options) {
   constexpr int rounds = 4;

@@ -9,6 +9,7 @@
 #include "core/of_all.hpp"
 #include "transport/conjugate_gradients.hpp"
 #include "transport/dense_products.hpp"
+#include "transport/scaling_form.hpp"
 
 namespace unshuffle::transport {
 namespace {
@@ -17,16 +18,6 @@ namespace {
 /// the number of threads.
 constexpr Index block_rows = 128;
 constexpr Index tile = 192;
-
-/// Exponents below this count as this: entries of K neither vanish nor become denormal, which processors handle slowly.
-constexpr double least_exponent = -600;
-/// K serves column potentials up to this far from its reference, in units of ε; sums over a row at the reference must
-/// be within these bounds. Entries at the least exponent then contribute less than 1e-160 to any sum. With a reach of
-/// 200 fewer line searches compute K (R¹⁰ at ε = 1e-4 takes a fifth less time), but finite differences at ε = 1e-8 show
-/// the rounding of such factors.
-constexpr double reach = 50, least_sum = 1e-50, largest_sum = 1e50;
-/// A column with a smaller share of its weight is summed in logarithms.
-constexpr double nearly_empty = 1e-100;
 
 }  // namespace
 
@@ -78,7 +69,7 @@ void DenseKernel::for_row_blocks(Body body) const {
 }
 
 Vector DenseKernel::evaluate(const VectorRef& v) {
-  if (current_ && ((v - reference_).array().abs() <= reach).all()) {
+  if (current_ && ((v - reference_).array().abs() <= scaling::reach).all()) {
     column_factor_ = (v - reference_).array().exp();
     row_products_ = dense_times(entries_, column_factor_);
     normal_ = false;
@@ -98,7 +89,7 @@ void DenseKernel::compute(const VectorRef& v) {
     shifts_.segment(first, count) = row_guess_.segment(first, count);
     fill(first, count);
     const auto sums = row_products_.segment(first, count).array();
-    if ((sums >= least_sum && sums <= largest_sum).all()) return;
+    if ((sums >= scaling::least_sum && sums <= scaling::largest_sum).all()) return;
     Eigen::ArrayXd largest = Eigen::ArrayXd::Constant(count, -std::numeric_limits<double>::infinity());
     for (Index j = 0; j < cols(); ++j)
       if (column_weights_[j] > 0) largest = largest.max(reduced_cost(j, first, count) + reference_[j]);
@@ -118,7 +109,8 @@ void DenseKernel::fill(Index first, Index count) {
       entry.setZero();
       continue;
     }
-    entry = (reduced_cost(j, first, count) + reference_[j] - shift).max(least_exponent).exp() * column_weights_[j];
+    entry =
+        (reduced_cost(j, first, count) + reference_[j] - shift).max(scaling::least_exponent).exp() * column_weights_[j];
     sums += entry;
   }
 }
@@ -134,7 +126,7 @@ Vector DenseKernel::column_log_sums(const Vector& u) const {
   Vector log_sums = (column_sums_.array() / column_weights_.array()).log() - v_.array();
   std::vector<Index> without;
   for (Index j = 0; j < cols(); ++j)
-    if (!(column_sums_[j] > nearly_empty * column_weights_[j])) without.push_back(j);
+    if (!(column_sums_[j] > scaling::nearly_empty * column_weights_[j])) without.push_back(j);
   if (!without.empty()) log_sums_of(without, u, log_sums);
   return log_sums;
 }

@@ -93,6 +93,13 @@ std::vector<Rule> rules(const OrderEvidence& e) {
       {!(e.chance < certainly_told), Verdict::weakly_identified, [&] { return no_better_than_chance(e, "little"); },
        other_evidence},
       {e.tied > 0, Verdict::weakly_identified, [&] { return partly_tied(e); }, another_model},
+      {e.similar_partners > similar, Verdict::weakly_identified,
+       [&] {
+         return fmt::format(
+             "{}, and wrong links seem to point to rows with similar features ({:.0f} nats), which hides them",
+             share_of(e), e.similar_partners);
+       },
+       pairs_or_key},
       {e.agreement < regression_disagrees, Verdict::weakly_identified,
        [&] {
          return fmt::format("{}, but regression on all rows contradicts them (p = {:.1g}): the model is too simple",
@@ -101,13 +108,6 @@ std::vector<Rule> rules(const OrderEvidence& e) {
        another_model},
       {e.independence < links_depend, Verdict::weakly_identified, [&] { return depends_on_features(e); },
        another_model},
-      {e.similar_partners > similar, Verdict::weakly_identified,
-       [&] {
-         return fmt::format(
-             "{}, and wrong links seem to point to rows with similar features ({:.0f} nats), which hides them",
-             share_of(e), e.similar_partners);
-       },
-       pairs_or_key},
       {e.limited, Verdict::weakly_identified,
        [&] {
          return fmt::format(
@@ -116,6 +116,17 @@ std::vector<Rule> rules(const OrderEvidence& e) {
              share_of(e));
        },
        another_model},
+      {e.told_by_few, Verdict::weakly_identified,
+       [&] {
+         return fmt::format(
+             "{}, as far as responses of two values can tell: how many links are wrong is known poorly, and intervals "
+             "are too short",
+             share_of(e));
+       },
+       [] {
+         return fmt::format("say how many links are wrong ({}), or which are right ({}, {})", option("wrong_rate"),
+                            option("safe"), option("known"));
+       }},
       {e.error > known_well || e.linked < rows_per_parameter * double(e.parameters), Verdict::weakly_identified,
        [&] { return uncertain(e); }, fewer_unknowns},
       {true, Verdict::identified, [&] { return fmt::format("{}; rests on {}", share_of(e), e.rests_on); }},
@@ -127,6 +138,8 @@ std::vector<Rule> rules(const OrderEvidence& e) {
 bool order_is_chance(const OrderEvidence& evidence) { return !(evidence.chance < nothing_told); }
 
 bool contradicted(const OrderEvidence& evidence) {
+  // Wrong links to similar rows attenuate some coefficients more than others; regression is then the worse answer.
+  if (evidence.similar_partners > similar) return false;
   return evidence.agreement < regression_disagrees || evidence.independence < links_depend;
 }
 

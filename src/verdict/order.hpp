@@ -2,7 +2,7 @@
 #pragma once
 
 #include "likelihood/candidate_links.hpp"
-#include "likelihood/misplaced_links.hpp"
+#include "likelihood/displacement.hpp"
 #include "unshuffle/verdict/verdict.hpp"
 
 namespace unshuffle {
@@ -12,11 +12,12 @@ struct OrderEvidence {
   double rows = 0;    ///< Links in the order given.
   double linked = 0;  ///< How many of them are taken to be right.
   Index parameters = 0;
-  double chance = 0;        ///< Probability of agreement this good if no link in the order given is right.
-  double error = 0;         ///< Root mean square standard error of predictions, in standard deviations of the noise.
-  double agreement = 1;     ///< With regression on all rows, as a probability.
-  double independence = 1;  ///< Of wrong links and features, as a probability.
-  bool limited = false;     ///< The likelihood alone would call more links wrong than can be.
+  double chance = 0;         ///< Probability of agreement this good if no link in the order given is right.
+  double error = 0;          ///< Root mean square standard error of predictions, in standard deviations of the noise.
+  double agreement = 1;      ///< With regression on all rows, as a probability.
+  double independence = 1;   ///< Of wrong links and features, as a probability.
+  bool told_by_few = false;  ///< Responses of two values: each tells little of whether its link is right.
+  bool limited = false;      ///< The likelihood alone would call more links wrong than can be.
   Displacement displacement{};  ///< The best of the orders near the one given.
   double similar_partners = 0;  ///< Nats by which wrong links look like links to similar rows.
   Index tied = 0;               ///< Responses of one value that the likelihood would take for all right links.

@@ -50,10 +50,19 @@ class Tables(Case):
         self.assertIn(done.returncode, (0, 1), done.said)
         self.assertEqual(list(json.loads(done.stdout)["coefficients"]), ["gr\xf6sse"])
 
+    def test_a_cell_without_end_is_refused(self):
+        _, features = self.tables()
+        self.write("y.csv", "y\n" + "1" * (20 << 20))
+        self.refuse("fit", "y.csv", features, "--response", "y", says="y.csv:2: a cell is longer than 16 MiB", code=3)
+        self.write("y.csv", "y\n1\n\"2\n" + "3\n" * (10 << 20))
+        self.refuse("fit", "y.csv", features, "--response", "y", says="y.csv:3: a cell is longer than 16 MiB", code=3)
+        self.write("y.csv", "y" + ",y" * 1_000_000 + "\n")
+        self.refuse("fit", "y.csv", features, "--response", "y", says="y.csv:1: the header has more than 1000000 columns", code=3)
+
     def test_a_pipe_is_refused_by_stream(self):
         y, z = self.tables()
         os.mkfifo(self.path("pipe"))
-        self.refuse("fit", "pipe", z, "--response", "y", "--stream", code=3, says="pipe: is not a regular file", timeout=120)
+        self.refuse("fit", "pipe", z, "--response", "y", "--stream", code=3, says="pipe: is not a regular file", timeout=900)
 
     def test_the_header_names_of_npy_files_are_utf8(self):
         name = b"gr\xf6sse.npy"
@@ -102,9 +111,12 @@ class Fits(Case):
                 self.refuse(*command, code=3, says="the squared difference is beyond the largest double")
 
     def test_a_matrix_that_is_no_covariance_is_refused(self):
-        for rows in ([[-1, 0], [0, 1]], [[1, 2], [2, 1]], [[1, 0.5], [-0.5, 1]], [[1, None], [None, 1]]):
+        for rows in ([[-1, 0], [0, 1]], [[1, 2], [2, 1]], [[1, 0.5], [-0.5, 1]], [[1, None], [None, 1]], [[1, 0.1], [0.1, None]]):
             name = self.changed(lambda fit: fit.update(covariance={"names": ["intercept", "z"], "rows": rows}))
             self.refuse("predict", name, "z.csv", "--intervals", code=3, says='"covariance" is not the covariance of anything')
+        for noise in (1.7e308, -1):
+            name = self.changed(lambda fit: fit.update(noise_sd=noise))
+            self.refuse("predict", name, "z.csv", "--intervals", code=3, says="must be at least 0 and at most 1e+150")
         good = {"names": ["intercept", "z"], "rows": [[1, 1e-9], [1e-9, 1e-18]]}
         self.succeed("predict", self.changed(lambda fit: fit.update(covariance=good)), "z.csv", "--intervals")
 

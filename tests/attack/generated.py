@@ -124,11 +124,11 @@ def mutated(original, draw):
         if act == 0:
             del holder[path[-1]]
         elif act == 1 and isinstance(holder, dict):
-            holder[draw.choice(("", "z", "intercept", "\u0000", "y:intercept"))] = draw.choice(HOSTILE)
+            holder[draw.choice(("", "z", "intercept", "\u0000", "y:intercept"))] = copy.deepcopy(draw.choice(HOSTILE))
         elif act == 2 and isinstance(holder[path[-1]], (int, float)) and not isinstance(holder[path[-1]], bool):
             holder[path[-1]] = holder[path[-1]] * draw.choice((-1, 1e300, 1e-300, 0))
         else:
-            holder[path[-1]] = draw.choice(HOSTILE)
+            holder[path[-1]] = copy.deepcopy(draw.choice(HOSTILE))
     return value
 
 

@@ -19,7 +19,7 @@ MPIRUN = shutil.which("mpirun")
 
 
 def run(command, folder):
-    return subprocess.run(list(map(str, command)), cwd=folder, capture_output=True, text=True, timeout=300)
+    return subprocess.run(list(map(str, command)), cwd=folder, capture_output=True, text=True, timeout=900)
 
 
 def lines_of(path):

@@ -55,6 +55,22 @@ class Inputs(Case):
         other = self.video("Other")
         self.spared("train-tracker", other, "--out", "OUT", inputs=(f"{other}/det/det.txt", f"{other}/seqinfo.ini"))
 
+    def test_nor_by_simulate(self):
+        table = "a,b,y\n" + "".join(f"{k % 7},{k * k % 11},{k % 5}\n" for k in range(40))
+        for name in ("responses.csv", "test.csv"):
+            self.write(f"s/{name}", table)
+            self.refuse("simulate", "cytometry", "--from", f"s/{name}", "--response", "y", "--out", "s", code=2,
+                        says=f"--out s/{name} would overwrite s/{name}, which is read; name another file")
+            self.assertEqual(self.read(f"s/{name}").decode(), table)
+        self.succeed("simulate", "cytometry", "--from", "s/test.csv", "--response", "y", "--out", "other", "--quiet")
+
+    def test_nor_by_evaluate(self):
+        video = self.video()
+        self.write(f"{video}/gt/gt.txt", "".join(f"{frame},1,{60 + 3 * frame},100,40,100,1,1,1\n" for frame in range(1, 13)))
+        self.succeed("track", video, "--tracker", "sort", "--out", "t", "--quiet")
+        for option in ("--csv", "--out"):
+            self.spared("evaluate", "--gt", video, "--results", "t", option, "OUT", inputs=(f"{video}/gt/gt.txt", "t/Walk.txt"))
+
     def test_nor_by_reproduce(self):
         self.succeed("reproduce", "rho", "--quick", "--quiet", "--out", "kept")
         before = self.read("kept/rho.csv")

@@ -62,14 +62,14 @@ def fit(rng, draw):
     n, m, columns = (max(size, draw.choice([0, 30])) for size in sizes(draw))
     columns = min(columns, 4)
     options = draw.choice([{}, {"method": "robot", "starts": 1}, {"method": "ls"}, {"start": [1.0, 2.0]}, {"threads": draw.choice([1, 2, -1])},
-                           {"method": "nobody"}, {"seed": 3}, {"max_iterations": draw.choice([1, -1])}, {"noise_sd": np.nan}])
+                           {"method": "nobody"}, {"random_state": 3}, {"max_iter": draw.choice([1, -1])}, {"noise_sd": np.nan}])
     model = unshuffle.ShuffledRegressor(**options)
     if draw.random() < 0.5:
         model.fit(array(rng, draw, (n, columns)), array(rng, draw, n))
     else:
         extra = draw.choice([{}, {"known": [(draw.choice([0, 0.5, -1, 99]), 0)]}, {"groups": (rng.integers(0, 3, n), rng.integers(0, 3, m))},
                              {"response_weights": array(rng, draw, n)}, {"prior": [(0, 0, draw.choice([2.0, -1.0, np.nan]))]}])
-        model.fit_tables(array(rng, draw, n), array(rng, draw, (m, columns)), **extra)
+        model.fit_tables(y=array(rng, draw, n), z=array(rng, draw, (m, columns)), **extra)
     return "" if np.isfinite(model.coef_).all() else f"coefficients of {options} are not finite"
 
 

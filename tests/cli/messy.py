@@ -341,6 +341,166 @@ class Categories(Case):
         self.assertLess(json.loads(done.stdout)["methods"][0]["test_error"], 1e-12)
 
 
+class Formulas(Case):
+    def two_tables(self):
+        rows = people()
+        self.write("wages.csv", table(rows, ";", comma, names=["wage", "member"]))
+        self.write("people.csv", table(rows, names=["age", "region"]))
+        return rows
+
+    def test_a_formula_stands_before_the_files(self):
+        rows = self.two_tables()
+        fit, said = self.fit("wage ~ member + age + C(region)", "wages.csv", "people.csv", "--method", "ls", "--out", "fit.json")
+        self.assertEqual(fit["columns"]["response"], ["wage"])
+        self.assertEqual(fit["columns"]["x"], ["member"])
+        self.assertEqual(fit["columns"]["z"], ["age", "C(region)[T.south]", "C(region)[T.west]"])
+        self.assertIn("people.csv: C(region) is a category of 3 levels; reference north", said)
+        for name, value in TRUTH.items():
+            name = name.replace("region", "C(region)")
+            self.assertAlmostEqual(fit["coefficients"][name], value, delta=1e-6)
+        # Raw tables are enough for what follows.
+        self.write("both.csv", table(rows))
+        predicted = self.run_here("predict", "fit.json", "both.csv")
+        self.assertEqual(predicted.returncode, 0, self.said(predicted))
+        for row, wage in zip(rows, predicted.stdout.split()[1:]):
+            self.assertAlmostEqual(float(wage), row["wage"], delta=1e-6)
+        matched = self.run_here("match", "fit.json", "wages.csv", "people.csv")
+        self.assertEqual(matched.returncode, 0, self.said(matched))
+        rows[2]["region"] = "east"
+        self.write("east.csv", table(rows))
+        self.refuse("predict", "fit.json", "east.csv",
+                    says="east.csv, row 3: region = east; the levels of C(region) are north, south, west")
+
+    def test_an_option_gives_the_same(self):
+        self.two_tables()
+        before, _ = self.fit("wage ~ age - 1", "wages.csv", "people.csv", "--method", "ls")
+        option, _ = self.fit("wages.csv", "people.csv", "--formula", "wage ~ age - 1", "--method", "ls")
+        self.assertEqual(before["coefficients"], option["coefficients"])
+        self.assertEqual(before["intercept"], 0)
+
+    def test_missing_cells_of_columns_in_the_formula_count(self):
+        rows = people()
+        rows[4]["age"] = rows[9]["region"] = "NA"
+        self.write("people.csv", table(rows))
+        fit, said = self.fit("wage ~ region", "people.csv", "--method", "ls")
+        self.assertIn("1 of 60 rows of people.csv dropped (region: 1)", said)
+        self.assertEqual(fit["responses"], 59)
+
+    def test_a_response_may_be_transformed_and_compared(self):
+        self.write("people.csv", table(people()))
+        done = self.run_here("compare", "log(wage) ~ log(age) + region", "people.csv", "--methods", "ls", "--test", "people.csv",
+                             "--json")
+        self.assertEqual(done.returncode, 0, self.said(done))
+        self.assertLess(json.loads(done.stdout)["methods"][0]["test_error"], 1)
+
+    def test_mistakes_are_shown_where_they_are(self):
+        self.two_tables()
+        done = self.run_here("fit", "wage ~ age + + C region", "wages.csv", "people.csv")
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(self.said(done).splitlines()[1:], ["    wage ~ age + + C region", "                 ^"])
+        for arguments, says in (
+                (("wage ~ age", "wages.csv", "people.csv", "--response", "wage"), "leave out --response, --x and --z"),
+                (("wage ~ age", "wages.csv", "people.csv", "--no-intercept"), "--no-intercept: write - 1 in the formula"),
+                (("wage ~ age",), "RESPONSES is required after the formula"),
+                (("wages.csv", "people.csv"), "--response is required, or a formula such as 'wage ~ age + region'"),
+                (("wages.csv", "people.csv", "more.csv", "--response", "wage"), "more.csv: two tables were expected"),
+                (("wage ~ age", "wages.csv", "people.csv", "--missing", "indicator"), "--missing indicator does not go"),
+                (("wage ~ age", "wages.csv", "people.csv", "--stream"), "a formula: not with tables in pieces"),
+        ):
+            with self.subTest(arguments=arguments):
+                self.refuse("fit", *arguments, says=says, code=2)
+        self.refuse("fit", "age ~ wage", "wages.csv", "people.csv",
+                    says='formula: the response "age" is in people.csv; give that table first')
+
+
+class Wages(Case):
+    """The sample that the documents begin with."""
+
+    def setUp(self):
+        super().setUp()
+        done = self.run_here("simulate", "wages", "--n", 300, "--out", "demo")
+        self.assertEqual(done.returncode, 0, self.said(done))
+
+    def read(self, name):
+        with open(os.path.join(self.folder, "demo", name)) as file:
+            return file.read()
+
+    def test_tables_are_messy_and_the_truth_is_known(self):
+        wages, people = self.read("wages.csv").splitlines(), self.read("people.csv").splitlines()
+        self.assertEqual((len(wages), len(people)), (301, 331))
+        self.assertEqual((wages[0], people[0]), ("wage,city", "age,years,training,night,town"))
+        self.assertIn("NA,", "\n".join(people))
+        truth = json.loads(self.read("truth.json"))
+        cities = [line.split(",")[1] for line in wages[1:]]
+        towns = [line.split(",")[4] for line in people[1:]]
+        self.assertEqual(cities, [towns[row] for row in truth["permutation"]])
+
+    def test_the_oracle_finds_the_coefficients(self):
+        fit, said = self.fit("demo/wages.csv", "demo/people.csv", "--response", "wage", "--group", "city=town", "--method", "oracle",
+                             "--truth", "demo/truth.json")
+        truth = json.loads(self.read("truth.json"))["coefficients"]
+        self.assertEqual(set(fit["coefficients"]), set(truth))
+        for name, value in truth.items():
+            self.assertAlmostEqual(fit["coefficients"][name], value, delta=abs(value) / 10)
+        self.assertIn('column "training" is a category of 3 levels; reference apprenticeship', said)
+
+    def test_options_of_other_designs_are_refused(self):
+        self.refuse("simulate", "wages", "--dim-z", 3, "--out", "x", says="--dim-z cannot be used with the design wages", code=2)
+        self.refuse("simulate", "wages", "--n", 3, "--out", "x", says="n = 3 must be at least 20", code=2)
+
+
+class Honest(Case):
+    def test_a_total_at_the_end_is_no_row(self):
+        rows = people()
+        total = ",".join([f"{sum(row['wage'] for row in rows):.2f}", f"{sum(row['age'] for row in rows):.2f}", "Total", ""])
+        self.write("people.csv", table(rows) + total + "\n")
+        fit, said = self.fit("people.csv", "--response", "wage", "--method", "ls")
+        self.assertIn('people.csv: the last row, whose column "region" holds "Total", is a total and left out', said)
+        self.assertEqual(fit["responses"], ROWS)
+        self.assertEqual(list(fit["coefficients"]), list(TRUTH))
+        for key, value in TRUTH.items():
+            self.assertAlmostEqual(fit["coefficients"][key], value, delta=1e-6)
+
+    def test_files_that_are_replaced_are_named(self):
+        self.write("people.csv", table(people()))
+        _, said = self.fit("people.csv", "--response", "wage", "--method", "ls", "--out", "fit.json")
+        self.assertNotIn("replaced", said)
+        _, said = self.fit("people.csv", "--response", "wage", "--method", "ls", "--out", "fit.json")
+        self.assertIn("note: fit.json exists and will be replaced (--out)", said)
+
+    def test_what_follows_from_a_fit_that_is_not_identifiable_says_so(self):
+        rows = people()
+        draw = random.Random(2)
+        self.write("wages.csv", table([{"wage": draw.gauss(0, 1)} for _ in rows]))
+        self.write("people.csv", table([{"age": draw.gauss(0, 1), "height": draw.gauss(0, 1)} for _ in rows], cell=str))
+        fit, _ = self.fit("wages.csv", "people.csv", "--response", "wage", "--hint", "none", "--out", "fit.json")
+        self.assertEqual(fit["identifiable"]["verdict"], "not identifiable")
+        for command in (("predict", "fit.json", "people.csv"), ("match", "fit.json", "wages.csv", "people.csv")):
+            done = self.run_here(*command)
+            self.assertEqual(done.returncode, 0, self.said(done))
+            self.assertIn("note: fit.json is not identifiable: ", self.said(done))
+
+    def test_compare_without_a_truth_shows_the_answers(self):
+        self.write("people.csv", table(people()))
+        done = self.run_here("compare", "people.csv", "--response", "wage", "--methods", "ls,mixture")
+        said = done.stdout.decode()
+        self.assertIn("\nls: not assessed\n", said)
+        self.assertRegex(said, r"\nmixture: (weakly )?identified\n")
+        self.assertRegex(said, r"\n  age  +2 +[0-9.]+ to [0-9.]+\n")
+
+
+class Help(Case):
+    def test_the_first_options_fit_on_a_screen_and_all_are_there_on_request(self):
+        short = self.run_here("fit", "--help").stdout.decode()
+        everything = self.run_here("fit", "--help-all").stdout.decode()
+        self.assertIn("Options that most people need:", short)
+        self.assertIn("more options: unshuffle fit --help-all", short)
+        self.assertNotIn("--em-chains", short)
+        for name in ("--em-chains", "--formula", "--known", "--stream"):
+            self.assertIn(name, everything)
+        self.assertLess(len(short.splitlines()), len(everything.splitlines()) / 2)
+
+
 class Looks(Case):
     def test_info_shows_form_columns_and_what_is_missing(self):
         rows = people()

@@ -389,6 +389,50 @@ class Success(Case):
         self.assertTrue(os.path.exists(self.path("fit.json")))
 
 
+class Families(Case):
+    """Responses of other laws, and what is known of links, through files."""
+
+    def setUp(self):
+        super().setUp()
+        draw = random.Random(4)
+        lines, self.total = ["visits,age,years,sure"], 0
+        for row in range(200):
+            age, years = draw.gauss(0, 1), draw.uniform(0.5, 2)
+            mean, visits, product = years * 2 ** age, 0, draw.random()
+            while product > 2.718281828459045 ** -mean:
+                visits, product = visits + 1, product * draw.random()
+            self.total += visits
+            lines.append(f"{visits},{age:.6f},{years:.6f},{int(row < 60)}")
+        self.write("visits.csv", "\n".join(lines) + "\n")
+
+    def test_counts_predict_means_with_whole_ends(self):
+        self.succeed("fit", "visits.csv", "--response", "visits", "--z", "age", "--offset", "years", "--method", "ls",
+                     "--family", "poisson", "--out", "fit.json", "--quiet")
+        self.succeed("predict", "fit.json", "visits.csv", "--intervals", "--out", "means.csv")
+        rows = read_rows(self.path("means.csv"))
+        self.assertAlmostEqual(sum(float(row["visits"]) for row in rows), self.total, places=4)
+        self.assertTrue(all(float(row["visits_high"]).is_integer() for row in rows))
+        with open(self.path("fit.json")) as file:
+            self.assertEqual(json.load(file)["law"]["family"], "poisson")
+        self.write("short.csv", "age\n0.5\n")
+        self.refuse(3, "predict", "fit.json", "short.csv", says=["years"])
+
+    def test_counts_without_a_family_are_told(self):
+        self.assertIn("poisson may fit better", self.succeed("fit", "visits.csv", "--response", "visits", "--z", "age",
+                                                            "--method", "ls"))
+
+    def test_what_is_known_of_links(self):
+        self.succeed("fit", "visits.csv", "--response", "visits", "--z", "age", "--family", "poisson", "--method",
+                     "mixture", "--safe", "sure", "--wrong-rate", "0.05", "--audit", "80", "--out", "fit.json", "--quiet")
+        with open(self.path("fit.json")) as file:
+            self.assertIn("constant", json.load(file)["law"]["mismatch"])
+        self.refuse(2, "fit", "visits.csv", "--response", "visits", "--z", "age", "--method", "ls", "--wrong-rate", "0.1",
+                    says=["mixture"])
+        self.refuse(2, "fit", "visits.csv", "--response", "visits", "--wrong-rate", "1.5", says=["--wrong-rate"])
+        self.refuse(2, "fit", "visits.csv", "--response", "visits", "--family", "gamma", "--method", "robot",
+                    says=["--family"])
+
+
 class OnATerminal(Case):
     def shown(self, *arguments):
         """What reaches a terminal that is this process's stderr."""
@@ -410,7 +454,7 @@ class OnATerminal(Case):
 
     def test_the_bar_tells_rate_and_time_left_and_goes_away(self):
         self.make_sample(rows=300)
-        fit = ["fit", "r.csv", "f.csv", "--response", "y", "--method", "robot", "--x", "a", "--z", "b,c", "--starts", "30"]
+        fit = ["fit", "r.csv", "f.csv", "--response", "y", "--method", "robot", "--x", "a", "--z", "b,c", "--starts", "60"]
         shown = self.shown(*fit)
         self.assertIn("%", shown)
         self.assertRegex(shown, r"\] +\d+ %, [\d.e+]+/s, .* left")
@@ -891,6 +935,24 @@ class Tracking(Case):
         self.refuse(3, "track", "Walk", "--model", "whole.pt", "--out", "r", says="Walk: has no folder img1", creates=["r"])
         self.write("broken.pt", "PK rubbish")
         self.refuse(3, "track", "Film", "--model", "broken.pt", "--out", "s", says="broken.pt: cannot be read")
+
+    def test_nanotrack_tracks_with_its_published_weights_and_learns_only_what_is_named(self):
+        self.make_film()
+        start = ["train-tracker", "Film", "--model", "nanotrack", "--birth-wait", 1]
+        self.refuse(2, *start, "--out", "n.pt", says="--model nanotrack needs --start FILE")
+        weights = os.path.join(os.path.dirname(__file__), "..", "..", "..", "shared", "data", "mot", "weights", "pretrained_nanotrackv2.pth")
+        if not {"torch", "opencv"} <= components() or not os.path.exists(weights):
+            self.skipTest("a component, or ../shared/data/mot/weights, is missing")
+        start += ["--start", weights]
+        self.refuse(2, *start, "--frozen", 2, "--out", "n.pt", says="--layers names what is trained")
+        self.refuse(2, *start, "--rho", 0.001, "--unmatched", 0.1, "--out", "n.pt", says="--rho and --unmatched")
+        self.refuse(2, *start, "--layers", "head", "--out", "n.pt", says="backbone, ban_head or what is in them")
+        named = ["--layers", "ban_head.bbox_pred", "--decoding", "mean", "--true-links", "--epochs", 1, "--out", "n.pt"]
+        self.assertIn("334078 parameters, 1 epochs of 8 frames", self.succeed(*start, *named))
+        for model in weights, "n.pt":
+            self.succeed("track", "Film", "--model", model, "--birth-wait", 1, "--out", "results")
+            with open(self.path("results/Film.txt")) as results:
+                self.assertEqual(len(results.readlines()), 8)
 
     def test_the_tracking_table_of_the_paper(self):
         self.make_video("a/Walk")

@@ -5,11 +5,27 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs" / "tutorials").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", ROOT / "docs" / "index.md", *sorted((ROOT / "docs" / "tutorials").glob("*.md"))]
 
 
 def blocks(document, language):
     return re.findall(rf"^```{language}\n(.*?)^```$", document.read_text(), re.MULTILINE | re.DOTALL)
+
+
+def all_pages():
+    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+
+
+def languages(document):
+    """Of the fenced blocks, in order; "" where none is named."""
+    return re.findall(r"^ *```([a-z]*).*?^ *```$", document.read_text(), re.MULTILINE | re.DOTALL)
+
+
+def commands(document):
+    """Every command of the program in an indented block or a list of them, with continued lines joined."""
+    text = document.read_text().replace("\\\n", " ")
+    text = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    return re.findall(r"^ {4,}(?:mpirun [^u]*)?(unshuffle [a-z-]+ .*)$", text, re.MULTILINE)
 
 
 def write(folder):

@@ -84,7 +84,7 @@ class Described(unittest.TestCase):
             Path(folder, "_unshuffle").write_text(output(PROGRAM, "info", "--describe", "zsh"))
             Path(folder, "ready.zsh").write_text(ZSH_THAT_NOTES_OFFERS)
             Path(folder, "some.csv").touch()
-            output("zsh", "-f", "-c", ZSH_THAT_TYPES, "zsh", line, cwd=folder, timeout=60)
+            output("zsh", "-f", "-c", ZSH_THAT_TYPES, "zsh", line, cwd=folder, timeout=600)
             return sorted(set(Path(folder, "offered").read_text().split()))
 
     @unittest.skipUnless(shutil.which("zsh"), "zsh is not installed: its completions are not tested")
@@ -114,6 +114,10 @@ class Package(unittest.TestCase):
             for part in ("include/unshuffle/unshuffle.hpp", "share/man/man1/unshuffle.1",
                          "share/bash-completion/completions/unshuffle", "share/zsh/vendor-completions/_unshuffle"):
                 self.assertTrue((usr / part).stat().st_size > 0, part)
+            notices = (usr / "share/doc/unshuffle/copyright").read_text()
+            for name in ("unshuffle", "Eigen", "nlohmann-json", "Boost.Math", "CLI11"):
+                self.assertRegex(notices, f"(?m)^{name}(, compiled into this software)?$")
+            self.assertIn("Mozilla Public License", notices)
             for pattern in ("libunshuffle.*", "unshuffleConfig.cmake", "unshuffle.pc"):
                 self.assertTrue(list((usr / "lib").rglob(pattern)), pattern)
             # Whoever installs it has no files of the machine it was made on.

@@ -9,24 +9,27 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "pixels/slopes.hpp"
 #include "pixels/torch/layers.hpp"
 #include "pixels/torch/siam_rpn.hpp"
 #include "pixels/torch/state_file.hpp"
 #include "support/complaint.hpp"
+#include "support/test_data.hpp"
 #include "tracking/transport_loss.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/tables/table.hpp"
 
 extern "C" unshuffle::pixels::SiameseNetwork* unshuffle_make_network(const unshuffle::pixels::SiameseShape& shape);
 extern "C" unshuffle::pixels::SiameseNetwork* unshuffle_load_network(const std::string& content,
-                                                                     const std::string& source, int frozen);
+                                                                     const std::string& source,
+                                                                     const unshuffle::pixels::Learning& learning);
 
 namespace unshuffle::pixels {
 namespace {
 
 using torch::Tensor;
 
-const std::string weights_file = UNSHUFFLE_TEST_DATA "/siamese.pt";
+const std::string weights_file = test_data("siamese.pt").string();
 const Channels narrow{2, 4, 6, 6, 4, 4};
 
 /// What make_siamese.py shows to its network.
@@ -43,7 +46,7 @@ Crop wave(int side, double across, double down) {
 }
 
 Sight wave_sight(const tracking::Box& last = {100, 50, 40, 90}, double across = 0.07) {
-  return {std::make_shared<Crop>(wave(target_side, 0.1, 0.2)), wave(search_side, across, 0.11), last};
+  return {std::make_shared<Crop>(wave(target_side, 0.1, 0.2)), wave(siam_rpn_search_side, across, 0.11), last};
 }
 
 Tensor tensor_of(const Crop& crop) {
@@ -51,11 +54,12 @@ Tensor tensor_of(const Crop& crop) {
 }
 
 std::unique_ptr<SiameseNetwork> loaded(const std::string& content, int frozen = 0) {
-  return std::unique_ptr<SiameseNetwork>(unshuffle_load_network(content, "w.pt", frozen));
+  return std::unique_ptr<SiameseNetwork>(unshuffle_load_network(content, "w.pt", {.frozen = frozen}));
 }
 
 std::unique_ptr<SiameseNetwork> fresh(int frozen = 3) {
-  return std::unique_ptr<SiameseNetwork>(unshuffle_make_network({.channels = narrow, .frozen = frozen, .seed = 2}));
+  return std::unique_ptr<SiameseNetwork>(
+      unshuffle_make_network({.channels = narrow, .learning = {.frozen = frozen}, .seed = 2}));
 }
 
 std::shared_ptr<SiamRpn> oracle_network() {
@@ -68,6 +72,10 @@ std::shared_ptr<SiamRpn> oracle_network() {
   return network;
 }
 
+Proposals propose(SiamRpn& network, const Tensor& targets, const Tensor& searches) {
+  return network.propose(network.features(targets), searches);
+}
+
 TEST(SiamRpn, the_published_width_has_the_published_number_of_parameters) {
   std::int64_t count = 0;
   for (const Tensor& parameter : SiamRpn(published_channels).parameters()) count += parameter.numel();
@@ -75,10 +83,10 @@ TEST(SiamRpn, the_published_width_has_the_published_number_of_parameters) {
 }
 
 TEST(SiamRpn, answers_as_python_torch_does_with_the_weights_python_torch_saved) {
-  const auto oracle = nlohmann::json::parse(std::ifstream(UNSHUFFLE_TEST_DATA "/siamese.json"));
+  const auto oracle = nlohmann::json::parse(std::ifstream(test_data("siamese.json")));
   const torch::NoGradGuard no_gradient;
   const Sight sight = wave_sight();
-  const Proposals proposals = oracle_network()->forward(tensor_of(*sight.target), tensor_of(sight.search));
+  const Proposals proposals = propose(*oracle_network(), tensor_of(*sight.target), tensor_of(sight.search));
   // coordinate, anchor, y, x as the script has them
   const int chosen[4][4] = {{0, 0, 0, 0}, {1, 2, 9, 9}, {2, 3, 4, 17}, {3, 4, 18, 5}};
   for (std::size_t k = 0; k < 4; ++k) {
@@ -87,8 +95,8 @@ TEST(SiamRpn, answers_as_python_torch_does_with_the_weights_python_torch_saved) 
     EXPECT_NEAR(proposals.delta[0][coordinate][place].item<double>(), oracle["delta"][k].get<double>(), 1e-4);
   }
   EXPECT_NEAR(proposals.delta.sum().item<double>(), oracle["delta_sum"].get<double>(), 0.02);
-  EXPECT_NEAR(proposals.score.sum().item<double>(), oracle["foreground_sum"].get<double>(), 0.02);
-  const auto box = loaded(read_file(weights_file))->predict({sight})[0];
+  EXPECT_NEAR(proposals.logit.sigmoid().sum().item<double>(), oracle["foreground_sum"].get<double>(), 0.02);
+  const auto box = loaded(read_file(weights_file))->predict({sight})[0].box;
   EXPECT_NEAR(box.left, oracle["box"][0].get<double>(), 1e-2);
   EXPECT_NEAR(box.top, oracle["box"][1].get<double>(), 1e-2);
   EXPECT_NEAR(box.width, oracle["box"][2].get<double>(), 1e-2);
@@ -99,9 +107,9 @@ TEST(SiamRpn, targets_in_one_batch_do_not_see_each_other) {
   const auto network = loaded(read_file(weights_file));
   const Sight other = wave_sight({10, 20, 30, 60}, 0.05);
   const auto both = network->predict({wave_sight(), other});
-  const auto alone = network->predict({other})[0];
-  EXPECT_NEAR(both[1].left, alone.left, 1e-3);
-  EXPECT_NEAR(both[1].height, alone.height, 1e-3);
+  const auto alone = network->predict({other})[0].box;
+  EXPECT_NEAR(both[1].box.left, alone.left, 1e-3);
+  EXPECT_NEAR(both[1].box.height, alone.height, 1e-3);
 }
 
 TEST(SiamRpn, the_middle_anchor_lies_in_the_middle) {
@@ -116,7 +124,7 @@ TEST(SiamRpn, a_fresh_network_leaves_boxes_about_where_they_are) {
   const auto network = fresh();
   network->measure_statistics({wave_sight()});
   const tracking::Box last{100, 50, 40, 90};
-  EXPECT_GT(tracking::overlap(network->predict({wave_sight(last)})[0], last), 0.9);
+  EXPECT_GT(tracking::overlap(network->predict({wave_sight(last)})[0].box, last), 0.9);
 }
 
 /// Largest difference between the gradient of f and its central differences, in units of the largest slope.
@@ -167,30 +175,16 @@ TEST(Layers, gradient_of_a_frames_loss_in_the_networks_weights_agrees_with_finit
   const Tensor last = torch::tensor({{100., 50., 40., 90.}, {170., 60., 36., 80.}}, torch::kFloat64);
   auto options = tracking::relaxed_marginals(0.05, 0.2);
   options.tolerance = 1e-11;
-  const Choice choice = choose(network->forward(targets, searches), last);
+  const auto candidates = [&] { return network->candidates(network->features(targets), searches); };
+  const Choice choice = choose(candidates(), last, network->habits(), Decoding::best);
   const auto loss = [&] {
-    const Tensor boxes = chosen_boxes(network->forward(targets, searches), choice, last);
+    const Tensor boxes = chosen_boxes(candidates(), choice, last, network->habits());
     return transport_cost(box_costs(boxes, detections, 800), options);
   };
-  loss().backward();
-  const torch::NoGradGuard no_gradient;
-  // The steepest entry of some tensors; those before them take the same way back.
-  for (const char* name : {"regress_adjust.weight", "conv_r1.weight", "conv_r2.bias", "featureExtract.14.weight",
-                           "featureExtract.11.bias", "featureExtract.9.weight"}) {
-    const Tensor parameter = network->named_parameters()[name];
-    Tensor values = parameter.view(-1);
-    const Tensor slopes = parameter.grad().view(-1);
-    const auto at = slopes.abs().argmax().item<std::int64_t>();
-    const double step = 1e-6;
-    const Tensor kept = values[at].clone();
-    values[at] = kept + step;
-    const double above = loss().item<double>();
-    values[at] = kept - step;
-    const double below = loss().item<double>();
-    values[at] = kept;
-    const double slope = slopes[at].item<double>();
-    EXPECT_NEAR((above - below) / (2 * step), slope, 1e-4 * std::abs(slope) + 1e-8) << name;
-  }
+  expect_true_slopes(*network,
+                     {"regress_adjust.weight", "conv_r1.weight", "conv_r2.bias", "featureExtract.14.weight",
+                      "featureExtract.11.bias", "featureExtract.9.weight"},
+                     loss);
 }
 
 TEST(Learning, lowers_the_loss_leaves_frozen_layers_and_statistics_and_goes_on_from_a_checkpoint_bit_for_bit) {
@@ -200,7 +194,7 @@ TEST(Learning, lowers_the_loss_leaves_frozen_layers_and_statistics_and_goes_on_f
   network->measure_statistics(sights);
   const StateDictionary before = read_state(network->state_dictionary(), "before");
   const auto loss_and_step = [&](SiameseNetwork& learner) {
-    const double loss = learner.learn(sights, seen, 800, {}).loss;
+    const double loss = learner.learn(sights, {.detections = seen, .diagonal = 800}).loss;
     learner.step(3e-3);
     return loss;
   };
@@ -231,7 +225,7 @@ TEST(StateFile, what_is_written_reads_back_and_says_what_is_wrong) {
   const std::string content = read_file(weights_file);
   const auto network = loaded(content);
   const std::string written = network->state_dictionary();
-  EXPECT_EQ(loaded(written)->predict({wave_sight()})[0].left, network->predict({wave_sight()})[0].left);
+  EXPECT_EQ(loaded(written)->predict({wave_sight()})[0].box.left, network->predict({wave_sight()})[0].box.left);
 
   const auto changed = [&](const std::function<void(StateDictionary&)>& change) {
     StateDictionary state = read_state(content, "w.pt");

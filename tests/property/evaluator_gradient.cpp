@@ -94,7 +94,9 @@ TEST(EvaluatorGradient, AgreesWithFiniteDifferencesForEveryPolicyObjectiveAndMod
                                  " epsilon " + std::to_string(epsilon) + (variant.weights ? " weights" : "") +
                                  (variant.groups ? " groups" : "");
         SCOPED_TRACE(name);
-        Evaluator evaluator(problem, *model, options_for(rows, columns, objective, epsilon));
+        // Several outputs: by clouds or in full.
+        const Backend backend = kind.outputs > 1 && draw.chance(0.5) ? Backend::clouds : Backend::automatic;
+        Evaluator evaluator(problem, *model, options_for(rows, columns, objective, epsilon, backend));
         const Evaluation at = evaluator.evaluate(w);
         EXPECT_LE(at.marginal_error, 1e-10) << at.message;
         auto central = [&](double h) {
@@ -112,9 +114,9 @@ TEST(EvaluatorGradient, AgreesWithFiniteDifferencesForEveryPolicyObjectiveAndMod
 
 TEST(EvaluatorGradient, DoesNotDependOnTheBackend) {
   Draw draw(502);
-  Worst worst("sorted against dense");
+  Worst worst("sorted and clouds against dense");
   for (const Kind& kind : kinds()) {
-    if (kind.outputs > 1 || kind.name == "product") continue;
+    if (kind.name == "product") continue;
     for (const auto& policies : policy_pairs(5)) {
       const auto& [rows, columns] = policies;
       const Problem problem = random_problem(draw, kind, {draw.chance(0.5), draw.chance(0.5)});
@@ -124,20 +126,24 @@ TEST(EvaluatorGradient, DoesNotDependOnTheBackend) {
       for (Objective objective : {Objective::transport, Objective::entropic}) {
         const std::string name = kind.name + " " + name_of(rows) + "/" + name_of(columns) + " " + name_of(objective);
         SCOPED_TRACE(name);
-        Evaluator sorted(problem, *model, options_for(rows, columns, objective, epsilon, Backend::sorted));
+        const Backend linear = kind.outputs > 1 ? Backend::clouds : Backend::sorted;
+        Evaluator other(problem, *model, options_for(rows, columns, objective, epsilon, linear));
         Evaluator dense(problem, *model, options_for(rows, columns, objective, epsilon, Backend::dense));
-        const Evaluation a = sorted.evaluate(w), b = dense.evaluate(w);
+        const Evaluation a = other.evaluate(w), b = dense.evaluate(w);
         const double error =
             std::max({(a.gradient - b.gradient).norm() / b.gradient.norm(),
                       std::abs(a.objective - b.objective) / (1 + std::abs(b.objective)),
                       std::abs(a.transport_cost - b.transport_cost) / (1 + std::abs(b.transport_cost))});
         EXPECT_LE(error, 1e-8);
         worst.see(error, name);
-        const SoftLinks here = sorted.links(w), there = dense.links(w);
+        const SoftLinks here = other.links(w), there = dense.links(w);
         EXPECT_LE((here.response_mass - there.response_mass).lpNorm<Eigen::Infinity>(), 1e-7);
         EXPECT_LE((here.feature_mass - there.feature_mass).lpNorm<Eigen::Infinity>(), 1e-7);
-        EXPECT_NEAR(sorted.plan_entry(3, 2), dense.plan_entry(3, 2), 1e-9);
-        EXPECT_EQ(std::isinf(sorted.cost_entry(3, 2)), std::isinf(dense.cost_entry(3, 2)));
+        EXPECT_NEAR(other.plan_entry(3, 2), dense.plan_entry(3, 2), 1e-9);
+        EXPECT_EQ(std::isinf(other.cost_entry(3, 2)), std::isinf(dense.cost_entry(3, 2)));
+        if (linear == Backend::clouds) {
+          EXPECT_NEAR(other.largest_cost(w), dense.largest_cost(w), 1e-12);
+        }
       }
     }
   }
@@ -198,8 +204,8 @@ TEST(EvaluatorGradient, IsTheSameToTheLastBitForAnyNumberOfThreads) {
       const auto model = kind.bind(problem);
       const Vector w = 0.7 * draw.normals(model->parameters());
       for (Objective objective : {Objective::transport, Objective::entropic}) {
-        const EvaluatorOptions options =
-            options_for(transport::Exact{}, transport::Ball{.spread = 0.2}, objective, 0.3);
+        const EvaluatorOptions options = options_for(transport::Exact{}, transport::Ball{.spread = 0.2}, objective, 0.3,
+                                                     kind.outputs > 1 ? Backend::clouds : Backend::automatic);
         std::vector<Evaluation> results;
         for (int threads : {1, 2, 3}) {
           omp_set_num_threads(threads);

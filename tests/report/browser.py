@@ -18,7 +18,7 @@ BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 def browse(folder, name, *options):
     command = [BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
                f"--user-data-dir={folder}/profile", *options, f"file://{folder}/{name}.html"]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, timeout=1200)
 
 
 def short(value):

@@ -14,7 +14,7 @@ FITS = {
 def make(program, folder):
     """Writes NAME.html and NAME.json for every fit."""
     def run(*arguments):
-        done = subprocess.run([program, *arguments], cwd=folder, capture_output=True, text=True, timeout=200)
+        done = subprocess.run([program, *arguments], cwd=folder, capture_output=True, text=True, timeout=900)
         assert done.returncode in (0, 1), done.stderr
 
     run("simulate", "sensing", "--n", "120", "--dim-z", "3", "--shuffle", "0.5", "--snr", "50", "--mean", "1", "--out", "s")

@@ -8,6 +8,7 @@
 #include <random>
 #include <set>
 
+#include "support/test_data.hpp"
 #include "unshuffle/links/assignment.hpp"
 
 namespace unshuffle {
@@ -68,7 +69,7 @@ TEST(Assignment, equals_the_best_permutation_for_every_small_shape) {
 }
 
 TEST(Assignment, agrees_with_scipy_on_stored_problems) {
-  std::ifstream file(UNSHUFFLE_TEST_DATA "/assignment.txt");
+  std::ifstream file(test_data("assignment.txt"));
   ASSERT_TRUE(file) << "tests/data/assignment.txt is missing";
   int cases = 0;
   file >> cases;

@@ -9,6 +9,7 @@
 
 #include "support/complaint.hpp"
 #include "support/fcs_builder.hpp"
+#include "support/test_data.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/cytometry/compensation.hpp"
 #include "unshuffle/cytometry/event_table.hpp"
@@ -334,9 +335,9 @@ TEST(EventTable, equal_mass_gates_split_the_rows_evenly_by_rank) {
 }
 
 TEST(FcsFiles, real_instruments_agree_with_flowio) {
-  const std::filesystem::path folder = std::filesystem::path(UNSHUFFLE_TEST_DATA) / "../../../shared/data/cytometry";
+  const std::filesystem::path folder = test_data("../../../shared/data/cytometry");
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "the FCS files are not here";
-  std::ifstream stored(UNSHUFFLE_TEST_DATA "/cytometry_oracle.json");
+  std::ifstream stored(test_data("cytometry_oracle.json"));
   const auto oracle = nlohmann::json::parse(stored);
   for (const auto& [name, expected] : oracle.at("files").items()) {
     const FcsFile file = read_fcs((folder / name).string());

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "support/complaint.hpp"
+#include "support/test_data.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/cytometry/gating.hpp"
 
@@ -218,8 +219,7 @@ void PrintTo(const Truth& truth, std::ostream* out) { *out << truth.gate << " of
 class GatingTruth : public ::testing::TestWithParam<Truth> {};
 
 TEST_P(GatingTruth, every_event_is_where_the_published_result_has_it) {
-  const std::filesystem::path folder =
-      std::filesystem::path(UNSHUFFLE_TEST_DATA) / "../../../shared/data/cytometry/gating";
+  const std::filesystem::path folder = test_data("../../../shared/data/cytometry/gating");
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "the gate files are not here";
   const GateSet gates = read_gating_ml((folder / GetParam().file).string());
   const Membership all = membership(gates, read_fcs((folder / "data1.fcs").string()));

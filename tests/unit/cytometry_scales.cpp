@@ -5,6 +5,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "support/test_data.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/cytometry/transform.hpp"
 
@@ -21,7 +22,7 @@ Scale scale_of(const nlohmann::json& row) {
 }
 
 TEST(Scales, agree_with_flowutils) {
-  std::ifstream stored(UNSHUFFLE_TEST_DATA "/cytometry_oracle.json");
+  std::ifstream stored(test_data("cytometry_oracle.json"));
   const auto scales = nlohmann::json::parse(stored).at("scales");
   const auto x = scales.at("x").get<std::vector<double>>();
   ASSERT_GT(scales.at("rows").size(), 10U);

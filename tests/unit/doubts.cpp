@@ -3,12 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <numeric>
+#include <string_view>
 
 #include "core/random.hpp"
 #include "likelihood/calibration.hpp"
+#include "likelihood/displacement.hpp"
 #include "likelihood/group_checks.hpp"
-#include "likelihood/misplaced_links.hpp"
+#include "likelihood/order_doubts.hpp"
+#include "likelihood/widened.hpp"
 #include "support/fits.hpp"
 #include "unshuffle/fitted/fitted.hpp"
 #include "unshuffle/model/linear.hpp"
@@ -91,6 +95,12 @@ TEST(GroupMeans, contradict_coefficients_that_they_cannot_have_come_from) {
   EXPECT_LT(check_groups(problem, *bound, {}, answer).means_agree, 1e-6);
 }
 
+TEST(Widened, needs_errors_that_are_numbers) {
+  const Matrix covariance = Matrix{{4.0, 1.0}, {1.0, 9.0}};
+  EXPECT_EQ(widened(covariance, Vector{{NAN, -INFINITY}}), covariance);
+  EXPECT_DOUBLE_EQ(widened(covariance, Vector{{INFINITY, 0.0}})(0, 0), 40000);
+}
+
 TEST(Calibrated, widening_never_narrows_and_keeps_correlations) {
   Calibrated answer;
   answer.covariance = Matrix{{4.0, 1.0}, {1.0, 9.0}};
@@ -171,21 +181,120 @@ CandidateLinks with_wrong_partners(Index rows, double share, Index reach, std::u
   return links;
 }
 
-TEST(SimilarPartners, stand_out_where_wrong_links_go_to_rows_nearby) {
+const OrderDoubt& of_kind(OrderDoubt::Kind kind, const std::vector<OrderDoubt>& doubts) {
+  return *std::find_if(doubts.begin(), doubts.end(), [&](const OrderDoubt& doubt) { return doubt.kind == kind; });
+}
+
+double nats_that(std::string_view assumption, const std::vector<OrderDoubt>& doubts) {
+  return std::find_if(doubts.begin(), doubts.end(),
+                      [&](const OrderDoubt& doubt) { return doubt.assumption == assumption; })
+      ->nats;
+}
+
+std::vector<OrderDoubt> doubts_of(const CandidateLinks& links, const OrderAssumed& answer) {
   const Linear model{false};
+  const auto bound = model.bound_to(completed({.y = links.rows.y, .z = links.rows.z}));
+  return doubts_of_order(*bound, links, answer);
+}
+
+TEST(OrderDoubts, similar_partners_stand_out_where_wrong_links_go_to_rows_nearby) {
   for (std::uint64_t seed = 0; seed < 3; ++seed) {
     for (const Index reach : {0, 25}) {
       Vector right;
       const CandidateLinks links = with_wrong_partners(500, 0.4, reach, seed, right);
-      const auto bound = model.bound_to(completed({.y = links.rows.y, .z = links.rows.z}));
-      const double gain = gain_of_similar_partners(*bound, links, Vector{{3.0, 1.0}}, right);
-      if (reach > 0) {
-        EXPECT_GT(gain, 3) << seed;
-      } else {
-        EXPECT_LT(gain, 1) << seed;
+      for (const bool normal : {true, false}) {
+        const OrderDoubt found =
+            of_kind(OrderDoubt::Kind::similar_partners, doubts_of(links, {Vector{{3.0, 1.0}}, right, normal}));
+        if (reach > 0) {
+          EXPECT_GT(found.nats, normal ? 3 : 0) << seed;  // noise of any shape may account for many of them
+          EXPECT_GT(found.shift(1), 0) << seed;           // taken for right, wrong links hide the effect of z2
+        } else {
+          EXPECT_LT(found.nats, 1.5) << seed;
+        }
       }
     }
   }
+}
+
+/// Rows of 2 z1 - z2 + curve·(z1² - 1) + noise, three tenths of them moved.
+CandidateLinks partly_moved(Index rows, double curve, std::uint64_t seed,
+                            const std::function<double(RandomStream&)>& noise) {
+  RandomStream random(seed, 0);
+  CandidateLinks links;
+  links.rows.z = Matrix::NullaryExpr(rows, 2, [&] { return random.normal(); });
+  links.rows.y.resize(rows, 1);
+  for (Index i = 0; i < rows; ++i) {
+    const double z = links.rows.z(i, 0);
+    links.rows.y(i, 0) = 2 * z - links.rows.z(i, 1) + curve * (z * z - 1) + noise(random);
+  }
+  for (Index i = 0; i < 3 * rows / 10; ++i) std::swap(links.rows.y(i, 0), links.rows.y(random.below(3 * rows / 10), 0));
+  return links;
+}
+
+double normal_noise(RandomStream& random) { return 0.5 * random.normal(); }
+
+OrderAssumed as_drawn(Index rows) {
+  Vector right = Vector::Ones(rows);
+  right.head(3 * rows / 10).setConstant(0.1);
+  return {Vector{{2.0, -1.0}}, right};
+}
+
+TEST(OrderDoubts, a_curve_is_seen_where_there_is_one) {
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    const auto nats = [&](double curve) {
+      const CandidateLinks links = partly_moved(500, curve, seed, normal_noise);
+      return of_kind(OrderDoubt::Kind::curve, doubts_of(links, as_drawn(500))).nats;
+    };
+    EXPECT_LT(nats(0), 2);
+    EXPECT_GT(nats(0.4), 10);
+  }
+}
+
+TEST(OrderDoubts, noise_of_another_shape_is_seen) {
+  const auto skewed = [](RandomStream& random) { return 0.5 * (-std::log(random.uniform()) - 1); };
+  const auto heavy = [](RandomStream& random) {
+    return 0.5 * random.normal() / std::sqrt(-std::log(random.uniform()));
+  };
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    for (const OrderDoubt& doubt : doubts_of(partly_moved(800, 0, seed, normal_noise), as_drawn(800)))
+      EXPECT_LT(doubt.nats, 2) << doubt.assumption;
+    EXPECT_GT(
+        nats_that("the noise is skewed to the right", doubts_of(partly_moved(800, 0, seed, skewed), as_drawn(800))),
+        10);
+    EXPECT_GT(nats_that("the noise has heavy tails", doubts_of(partly_moved(800, 0, seed, heavy), as_drawn(800))), 3);
+  }
+}
+
+TEST(OrderDoubts, regression_contradicts_coefficients_of_another_direction) {
+  const CandidateLinks links = partly_moved(500, 0, 1, normal_noise);
+  OrderAssumed answer = as_drawn(500);
+  EXPECT_LT(of_kind(OrderDoubt::Kind::regression, doubts_of(links, answer)).nats, 0);
+  answer.parameters(1) = -2;
+  const OrderDoubt found = of_kind(OrderDoubt::Kind::regression, doubts_of(links, answer));
+  EXPECT_GT(found.nats, 10);
+  EXPECT_GT(found.shift(1), 0);
+}
+
+TEST(OrderDoubts, are_none_where_groups_or_several_responses_leave_them_unknown) {
+  CandidateLinks links = partly_moved(100, 0, 1, normal_noise);
+  links.blocks.assign(100, 0);
+  EXPECT_TRUE(doubts_of(links, as_drawn(100)).empty());
+}
+
+TEST(OrderDoubts, are_averaged_by_their_odds) {
+  const Matrix covariance = 0.25 * Matrix::Identity(1, 1);
+  const auto over = [&](std::vector<double> nats) {
+    std::vector<OrderDoubt> doubts;
+    for (const double n : nats) doubts.push_back({OrderDoubt::Kind::curve, "", Vector::Constant(1, 2), n});
+    return averaged_over(doubts, covariance);
+  };
+  EXPECT_EQ(over({}).covariance, covariance);
+  EXPECT_DOUBLE_EQ(over({0}).shift(0), 1);  // even odds
+  EXPECT_DOUBLE_EQ(over({0}).covariance(0, 0), 0.25 + 1);
+  EXPECT_NEAR(over({-30}).shift(0), 0, 1e-9);
+  EXPECT_NEAR(over({900}).shift(0), 2, 1e-9);
+  EXPECT_NEAR(over({900}).covariance(0, 0), 0.25, 1e-9);
+  EXPECT_DOUBLE_EQ(over({0, 0}).shift(0), 4.0 / 3);
 }
 
 TEST(WhatIf, is_tried_unless_quick_and_a_quick_fit_says_so) {

@@ -24,6 +24,7 @@
 #include "links/link_posterior.hpp"
 #include "starts/moments.hpp"
 #include "support/fits.hpp"
+#include "support/test_data.hpp"
 #include "unshuffle/fitted/fitted.hpp"
 #include "unshuffle/links/match.hpp"
 #include "unshuffle/model/linear.hpp"
@@ -445,7 +446,7 @@ TEST(GaussianColumns, are_told_from_others) {
 
 const nlohmann::json& mixture_oracle() {
   static const nlohmann::json parsed = [] {
-    std::ifstream file(UNSHUFFLE_TEST_DATA "/mixture.json");
+    std::ifstream file(test_data("mixture.json"));
     return nlohmann::json::parse(file);
   }();
   return parsed;

@@ -13,6 +13,7 @@
 #include "estimators/unlinked.hpp"
 #include "starts/alignment.hpp"
 #include "support/fits.hpp"
+#include "support/stored_answers.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/fitted/fitted.hpp"
 #include "unshuffle/links/match.hpp"
@@ -26,22 +27,8 @@ namespace unshuffle {
 namespace {
 
 const nlohmann::json& oracle() {
-  static const nlohmann::json parsed = [] {
-    std::ifstream file(UNSHUFFLE_TEST_DATA "/methods.json");
-    return nlohmann::json::parse(file);
-  }();
+  static const nlohmann::json parsed = stored_answers("methods.json");
   return parsed;
-}
-
-Vector vector_of(const nlohmann::json& values) {
-  const auto numbers = values.get<std::vector<double>>();
-  return Eigen::Map<const Vector>(numbers.data(), Index(numbers.size()));
-}
-
-Matrix matrix_of(const nlohmann::json& rows) {
-  Matrix made(Index(rows.size()), Index(rows[0].size()));
-  for (std::size_t i = 0; i < rows.size(); ++i) made.row(Index(i)) = vector_of(rows[i]);
-  return made;
 }
 
 Simulation sensing(Index rows, Index dim_z, double shuffle, double snr, std::uint64_t seed) {

@@ -1,4 +1,5 @@
 #include "unshuffle/tables/npy.hpp"
+#include "support/test_data.hpp"
 
 #include <gtest/gtest.h>
 
@@ -34,7 +35,7 @@ std::string described(const std::string& type, const std::string& shape) {
 }
 
 TEST(Npy, holds_what_numpy_saved) {
-  std::ifstream file(std::filesystem::path(UNSHUFFLE_TEST_DATA) / "npy.json");
+  std::ifstream file(test_data("npy.json"));
   const auto oracle = nlohmann::json::parse(file);
   for (const auto& array : oracle["arrays"]) {
     const std::string digits = array["bytes"];

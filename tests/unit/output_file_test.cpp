@@ -1,9 +1,15 @@
 #include "unshuffle/core/output_file.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/tables/table.hpp"
@@ -42,6 +48,30 @@ TEST_F(OutputFile, holds_what_was_written_and_nothing_lies_beside_it) {
   write_whole_file(path("a"), "new");
   EXPECT_EQ(read_file(path("a")), "new");
   EXPECT_EQ(files(), 1);
+}
+
+// One thread ends the process while others are between making a file and renaming it.
+TEST_F(OutputFile, nothing_is_left_of_a_process_that_ends_while_its_threads_write) {
+  for (int run = 0; run < 100; ++run) {
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      std::atomic<int> started = 0;
+      for (int writer = 0; writer < 3; ++writer)
+        std::thread([&, writer] {
+          for (;; ++started) write_whole_file(path(fmt::format("a{}", writer)), "content");
+        }).detach();
+      while (started < 3) std::this_thread::yield();
+      std::this_thread::sleep_for(std::chrono::microseconds(20 * run));
+      remove_unfinished_files();
+      ::_exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_EQ(status, 0);
+    for (const auto& entry : fs::directory_iterator(folder_))
+      ASSERT_EQ(entry.path().filename().string().front(), 'a') << "run " << run << " left " << entry.path();
+  }
 }
 
 TEST_F(OutputFile, keeps_the_mode_of_the_file_it_replaces) {

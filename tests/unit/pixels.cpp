@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 
 #include "support/complaint.hpp"
 #include "unshuffle/core/component.hpp"
@@ -52,7 +53,7 @@ TEST(Crops, show_the_mean_colour_outside_the_picture) {
 
 TEST(Crops, have_the_sides_of_siam_rpn) {
   EXPECT_EQ(target_crop(slope(64, 48), {10, 10, 10, 20}).values.size(), 3U * 127 * 127);
-  EXPECT_EQ(search_crop(slope(64, 48), {10, 10, 10, 20}).values.size(), 3U * 271 * 271);
+  EXPECT_EQ(search_crop(slope(64, 48), {10, 10, 10, 20}, siam_rpn_search_side).values.size(), 3U * 271 * 271);
   EXPECT_NEAR(context_of({0, 0, 40, 90}), std::sqrt(105.0 * 155.0), 1e-12);
 }
 
@@ -60,10 +61,14 @@ TEST(Crops, have_the_sides_of_siam_rpn) {
 class FakeFiles : public PictureFiles {
  public:
   [[nodiscard]] Picture read(const std::string& path) const override {
-    reads.push_back(fs::path(path).filename().string());
+    {
+      const std::lock_guard alone(reading);
+      reads.push_back(fs::path(path).filename().string());
+    }
     return slope(size.first, size.second);
   }
   [[nodiscard]] std::unique_ptr<FrameSink> open(const std::string&, double) const override { return nullptr; }
+  mutable std::mutex reading;  ///< Films read ahead.
   mutable std::vector<std::string> reads;
   std::pair<int, int> size{64, 48};
 };
@@ -73,20 +78,22 @@ class FakeNetwork : public SiameseNetwork {
  public:
   [[nodiscard]] std::string state_dictionary() const override { return ""; }
   void measure_statistics(const std::vector<Sight>& sights) override { measured += int(sights.size()); }
-  [[nodiscard]] std::vector<Box> predict(const std::vector<Sight>& sights) override {
-    std::vector<Box> boxes;
+  [[nodiscard]] std::vector<tracking::Found> predict(const std::vector<Sight>& sights) override {
+    std::vector<tracking::Found> found;
     for (const Sight& sight : sights) {
-      boxes.push_back(sight.last);
-      boxes.back().left += learnt;
+      found.push_back({sight.last, score});
+      found.back().box.left += learnt;
     }
-    return boxes;
+    return found;
   }
-  Lesson learn(const std::vector<Sight>& sights, const std::vector<Box>& detections, double,
-               const LinkOptions&) override {
-    lessons.emplace_back(sights.size(), detections.size());
+  [[nodiscard]] int search_side() const override { return 40; }
+  void decode(Decoding) override {}
+  Lesson learn(const std::vector<Sight>& sights, const Teaching& teaching) override {
+    lessons.emplace_back(sights.size(), teaching.detections.size());
+    links.push_back(teaching.known);
     return {predict(sights), 0.5};
   }
-  Lesson judge(const std::vector<Sight>& sights, const std::vector<Box>&, double, const LinkOptions&) override {
+  Lesson judge(const std::vector<Sight>& sights, const Teaching&) override {
     judged_after.push_back(learnt);
     return {predict(sights), 0.25};
   }
@@ -96,8 +103,10 @@ class FakeNetwork : public SiameseNetwork {
   [[nodiscard]] std::int64_t parameter_count() const override { return 1; }
 
   double learnt = 0;
+  double score = 0;
   int measured = 0;
   std::vector<std::pair<std::size_t, std::size_t>> lessons;  ///< Tracks and detections.
+  std::vector<std::vector<Index>> links;                     ///< Those known of every lesson.
   std::vector<double> judged_after;                          ///< What was learnt when it was judged.
 };
 
@@ -132,7 +141,10 @@ class Pictures : public testing::Test {
 TEST_F(Pictures, a_film_reads_each_frame_once_while_it_goes_forward) {
   Film film(files_, video_.info);
   for (const int frame : {1, 2, 1, 2, 3, 2, 3}) (void)film.at(frame);
-  EXPECT_EQ(files_.reads, (std::vector<std::string>{"000001.jpg", "000002.jpg", "000003.jpg"}));
+  (void)film.at(4);  // read ahead while 3 was newest
+  (void)film.at(6);
+  EXPECT_EQ(files_.reads, (std::vector<std::string>{"000001.jpg", "000002.jpg", "000003.jpg", "000004.jpg",
+                                                    "000005.jpg", "000006.jpg"}));
 }
 
 TEST_F(Pictures, a_missing_frame_or_folder_and_a_wrong_size_are_named) {
@@ -164,7 +176,6 @@ TEST_F(Pictures, one_lesson_per_frame_with_tracks_and_detections_and_none_in_fra
   EXPECT_EQ(frames_per_epoch({video_}, options), 5);
   EXPECT_DOUBLE_EQ(objective, 0.5 * 2 / 4);
   EXPECT_EQ(judged, objective);
-  EXPECT_EQ(std::count(files_.reads.begin(), files_.reads.end(), "000006.jpg"), 0);
   options.hold_out = 5;
   EXPECT_THROW((void)frames_per_epoch({video_}, options), InvalidInput);
 }
@@ -197,7 +208,7 @@ TEST_F(Pictures, statistics_come_from_the_first_frame_with_detections) {
   video_.frames[0].clear();
   prepare(network_, files_, {video_});
   EXPECT_EQ(network_.measured, 2);
-  EXPECT_EQ(files_.reads, std::vector<std::string>{"000002.jpg"});
+  EXPECT_EQ(files_.reads.at(0), "000002.jpg");
 }
 
 TEST_F(Pictures, foresight_compares_with_the_truth_of_the_last_frames_only) {
@@ -207,11 +218,90 @@ TEST_F(Pictures, foresight_compares_with_the_truth_of_the_last_frames_only) {
     truth.frames[std::size_t(frame)] = {{.id = 3, .box = {5.0 + 2 * frame, 10, 10, 20}}};
   truth.frames[5].push_back({.id = 4, .box = {30, 10, 10, 20}});  // new: nothing to predict it from
   network_.learnt = 2;
-  const Foresight seen = foresight(network_, files_, video_.info, truth, 3);
+  Film film(files_, video_.info);
+  const Foresight seen = foresight(network_, film, truth, 3);
   EXPECT_EQ(seen.predictions, 2);
   EXPECT_EQ(seen.frames, 3);
   EXPECT_DOUBLE_EQ(seen.overlap, 2);
   EXPECT_DOUBLE_EQ(seen.standing, 2 * 8.0 / 12.0);
+}
+
+TEST_F(Pictures, a_target_is_shown_as_it_was_first_or_as_it_was_last) {
+  class Looking : public FakeNetwork {
+   public:
+    [[nodiscard]] std::vector<tracking::Found> predict(const std::vector<Sight>& sights) override {
+      targets.push_back(sights.at(0).target);
+      return FakeNetwork::predict(sights);
+    }
+    std::vector<std::shared_ptr<const Crop>> targets;
+  } network;
+  const auto look_twice = [&](Likeness likeness) {
+    Film film(files_, video_.info);
+    SiameseEyes eyes(network, film, likeness);
+    (void)eyes.find(2, {{1, {10, 10, 10, 20}, {10, 10, 10, 20}}});
+    (void)eyes.find(3, {{1, {10, 10, 10, 20}, {30, 10, 10, 20}}});
+  };
+  look_twice(Likeness::first);
+  EXPECT_EQ(network.targets[0], network.targets[1]);
+  look_twice(Likeness::last);
+  EXPECT_EQ(network.targets[3]->values, target_crop(slope(64, 48), {30, 10, 10, 20}).values);
+}
+
+TEST_F(Pictures, true_links_are_taught_where_the_truth_is_given) {
+  tracking::Labels truth;
+  truth.frames.resize(6);
+  for (int frame = 0; frame < 6; ++frame) {
+    truth.frames[std::size_t(frame)] = {{.id = 3, .box = {10.0 + frame, 10, 10, 20}}};
+  }
+  SiameseTrainOptions options;
+  options.tracker.birth_wait = 1;
+  options.hold_back = 0;
+  options.truth = {truth};
+  (void)train_epoch(network_, files_, {video_}, options);
+  EXPECT_EQ(network_.links.at(0), (std::vector<Index>{0, -1}));  // nobody is known to stand at the second box
+}
+
+TEST_F(Pictures, a_track_that_is_surely_found_survives_frames_without_its_detection) {
+  tracking::TrackerOptions options;
+  options.birth_wait = 1;
+  options.camera = false;
+  options.longest_gap = 0;
+  video_.frames[3].clear();
+  const auto boxes_per_frame = [&] {
+    Film film(files_, video_.info);
+    std::vector<std::size_t> counts;
+    for (const auto& frame : tracking::track(video_, tracking::MotionModel::constant_velocity(), options,
+                                             std::make_shared<SiameseEyes>(network_, film))) {
+      counts.push_back(frame.size());
+    }
+    return counts;
+  };
+  network_.score = 0.4;
+  options.appearance.survival_score = 0.5;
+  EXPECT_EQ(boxes_per_frame(), (std::vector<std::size_t>{2, 2, 0, 0, 2, 2}));
+  network_.score = 0.6;
+  EXPECT_EQ(boxes_per_frame(), (std::vector<std::size_t>{2, 2, 2, 2, 2, 2}));
+  options.appearance.longest_survival = 1;
+  EXPECT_EQ(boxes_per_frame(), (std::vector<std::size_t>{2, 2, 2, 0, 2, 2}));
+  // Nothing after the last detection of a track.
+  options.appearance.longest_survival = 10;
+  for (const std::size_t frame : {4U, 5U}) video_.frames[frame].clear();
+  EXPECT_EQ(boxes_per_frame(), (std::vector<std::size_t>{2, 2, 0, 0, 0, 0}));
+}
+
+TEST_F(Pictures, the_motion_model_has_its_share_of_the_predicted_box) {
+  Film film(files_, video_.info);
+  tracking::TrackerOptions options;
+  options.birth_wait = 1;
+  options.camera = false;
+  options.appearance.share = 0.25;
+  network_.learnt = 4;
+  tracking::Tracker tracker(tracking::MotionModel(), {64, 48}, options, std::make_shared<SiameseEyes>(network_, film));
+  (void)tracker.step({{{10, 10, 10, 20}, 1}});
+  network_.score = 1;
+  const auto shown = tracker.step({});
+  ASSERT_EQ(shown.size(), 1U);
+  EXPECT_DOUBLE_EQ(shown[0].box.left, 11);
 }
 
 TEST_F(Pictures, a_network_that_says_nonsense_is_an_error_not_a_track) {

@@ -136,14 +136,14 @@ TEST(Prepare, features_of_new_rows_are_coded_as_the_fit_coded_them) {
   ColumnChoice columns{.response = {"wage"}};
   (void)prepare(left, &right, columns);
   Table rows = parse_csv("age,region,member\n1,south,TRUE\n2,south,FALSE\n", "new.csv");
-  code_features(rows, columns);
+  code_rows(rows, columns);
   EXPECT_EQ(rows.numbers("region[T.south]"), (Numbers{1, 1}));
   EXPECT_EQ(rows.numbers("member"), (Numbers{1, 0}));
   Table unseen = parse_csv("age,region,member\n1,south,TRUE\n2,east,FALSE\n", "new.csv");
-  EXPECT_EQ(complaint([&] { code_features(unseen, columns); }),
+  EXPECT_EQ(complaint([&] { code_rows(unseen, columns); }),
             "new.csv, row 2: column \"region\" holds \"east\"; the fit knows the levels north, south only");
   Table gap = parse_csv("age,region,member\n1,south,TRUE\n2,NA,FALSE\n", "new.csv");
-  EXPECT_EQ(complaint([&] { code_features(gap, columns); }),
+  EXPECT_EQ(complaint([&] { code_rows(gap, columns); }),
             "new.csv, row 2: column \"region\" is missing; a value was expected (a fit with --missing indicator "
             "predicts without it)");
 }

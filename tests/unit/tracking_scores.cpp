@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "support/test_data.hpp"
 #include "tracking/pairing.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/tracking/metrics.hpp"
@@ -18,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path videos = fs::path(UNSHUFFLE_TEST_DATA) / ".." / ".." / ".." / "shared" / "data" / "mot";
+const fs::path videos = test_data("../../../shared/data/mot");
 
 LabelledBox at(long id, double left, double confidence = 1, int category = 1) {
   return {.id = id, .box = {left, 0, 10, 20}, .confidence = confidence, .category = category};
@@ -170,7 +171,7 @@ TEST(Scores, published_numbers_of_the_tud_campus_fixture) {
 
 TEST(Scores, agree_with_motmetrics_and_trackeval_on_every_sequence) {
   if (!fs::exists(videos)) GTEST_SKIP() << "no ../shared/data/mot";
-  const auto oracle = nlohmann::json::parse(std::ifstream(fs::path(UNSHUFFLE_TEST_DATA) / "tracking_scores.json"));
+  const auto oracle = nlohmann::json::parse(std::ifstream(test_data("tracking_scores.json")));
   ASSERT_GE(oracle.size(), 11U);
   for (const auto& sequence : oracle.items()) {
     const std::string& name = sequence.key();

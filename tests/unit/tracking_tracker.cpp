@@ -1,10 +1,14 @@
 // Births, deaths, recovery and the camera, on videos small enough to follow by hand.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
+#include <random>
 #include <set>
 
 #include "support/image.hpp"
+#include "tracking/box_grid.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/tracking/tracker.hpp"
 
@@ -23,6 +27,28 @@ std::vector<std::size_t> boxes_per_frame(const Tracker& tracker) {
   std::vector<std::size_t> counts;
   for (const auto& frame : tracker.results()) counts.push_back(frame.size());
   return counts;
+}
+
+TEST(BoxGrid, finds_every_box_that_overlaps_whatever_the_sizes) {
+  std::mt19937_64 draw(1);
+  const auto uniform = [&](double low, double high) { return std::uniform_real_distribution(low, high)(draw); };
+  std::vector<Box> boxes(400);
+  for (Box& box : boxes) box = {uniform(-500, 2000), uniform(-500, 2000), uniform(1, 50), uniform(1, 100)};
+  for (std::size_t k = 0; k < 5; ++k) boxes[k].width = 3000;  // over many cells
+  boxes[5] = {-1e300, 0, 1e301, 10};
+  boxes[6] = {0, 0, 0, 0};
+  boxes[7].left = std::numeric_limits<double>::quiet_NaN();
+  boxes[8].width = std::numeric_limits<double>::infinity();
+  const BoxGrid grid(boxes);
+  std::size_t looked_at = 0;
+  for (const Box& box : boxes) {
+    const std::vector<std::size_t> near = grid.near(box);
+    EXPECT_TRUE(std::is_sorted(near.begin(), near.end()));
+    looked_at += near.size();
+    for (std::size_t at = 0; at < boxes.size(); ++at)
+      EXPECT_TRUE(overlap(box, boxes[at]) <= 0 || std::binary_search(near.begin(), near.end(), at)) << at;
+  }
+  EXPECT_LT(looked_at, boxes.size() * boxes.size() / 5);
 }
 
 TEST(Tracker, a_track_is_born_after_the_wait_and_its_first_boxes_are_filled_in) {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "oracle/transport_support.hpp"
+#include "support/test_data.hpp"
 #include "transport/line_transport.hpp"
 #include "unshuffle/transport/solver.hpp"
 
@@ -16,7 +17,7 @@ using testing::Worst;
 
 const Json& oracle() {
   static const Json stored = [] {
-    std::ifstream file(UNSHUFFLE_TEST_DATA "/../oracle/transport_oracle.json");
+    std::ifstream file(test_data("../oracle/transport_oracle.json"));
     return Json::parse(file);
   }();
   return stored;

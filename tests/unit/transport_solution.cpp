@@ -1,10 +1,13 @@
 // A Solution is independent: it stays valid whatever its solver does, and solving has no side effects on the process.
 #include <gtest/gtest.h>
 
+#include <random>
 #include <thread>
 
 #include "core/lapack.hpp"
 #include "oracle/transport_support.hpp"
+#include "transport/dual.hpp"
+#include "transport/saturated_kernel.hpp"
 #include "unshuffle/model/linear.hpp"
 #include "unshuffle/objective/evaluator.hpp"
 #include "unshuffle/transport/solver.hpp"
@@ -191,6 +194,39 @@ TEST_F(Threads, of_openblas_come_back_when_the_last_of_several_callers_is_done) 
   for (std::thread& caller : callers) caller.join();
   EXPECT_EQ(seen, std::vector<int>(8, 1));
   EXPECT_EQ(openblas_get_num_threads(), several);
+}
+
+// The same plan, whether all costs are stored or only those that differ from 1.
+TEST(SaturatedKernel, agrees_with_the_dense_solver) {
+  for (const MarginalPolicy& policy : {MarginalPolicy(KullbackLeibler{.strength = 0.3}), MarginalPolicy(Exact{})}) {
+    std::mt19937_64 draw(3);
+    const Index rows = 30, columns = 25;
+    constexpr double epsilon = 0.05;
+    Matrix cost = Matrix::Ones(rows, columns);
+    std::vector<ClosePair> close;
+    for (Index j = 0; j < columns; ++j)
+      for (const Index i : {j, (j * 7 + 3) % rows}) {
+        if (cost(i, j) < 1) continue;
+        close.push_back({i, j, std::uniform_real_distribution(0.0, 1.0)(draw)});
+        cost(i, j) = 1 - close.back().closeness;
+      }
+    SolverOptions options{.epsilon = epsilon, .relative = false};
+    options.rows = options.columns = policy;
+    const Solution dense = solve(cost, options);
+    ASSERT_TRUE(dense.converged());
+
+    SaturatedKernel kernel(rows, columns, close, epsilon);
+    const SideTerms left(policy, Vector::Constant(rows, 1.0 / rows), epsilon);
+    const SideTerms right(policy, Vector::Constant(columns, 1.0 / columns), epsilon);
+    DualSolver<SaturatedKernel> solver(kernel, left, right);
+    solver.begin(Vector::Zero(columns));
+    const DualOutcome found = solver.maximise({});
+    EXPECT_TRUE(found.converged) << found.message;
+    EXPECT_LT((kernel.row_sums() - dense.row_sums()).lpNorm<1>(), 1e-7);
+    EXPECT_LT((kernel.column_sums() - dense.column_sums()).lpNorm<1>(), 1e-7);
+    for (const ClosePair& pair : close)
+      EXPECT_NEAR(kernel.mass(pair), dense.plan()(pair.row, pair.column), 1e-7 / rows);
+  }
 }
 
 }  // namespace

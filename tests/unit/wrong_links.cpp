@@ -10,6 +10,7 @@
 
 #include "core/normal.hpp"
 #include "core/random.hpp"
+#include "estimators/least_risk.hpp"
 #include "likelihood/mixture.hpp"
 #include "support/fits.hpp"
 #include "unshuffle/core/error.hpp"
@@ -299,6 +300,65 @@ TEST(Automatic, keeps_the_mixture_where_the_model_is_right_whatever_the_noise) {
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     const Fitted found = fit(hinted(drawn(600, 2, 0.5, seed, skewed).problem), Linear{}, Auto{});
     EXPECT_EQ(name_of(found.context().chosen), "mixture");
+  }
+}
+
+/// A mixture that found `w` with this standard error of every coefficient.
+Estimate mixture_with(const Vector& w, double error) {
+  Estimate made;
+  made.candidates.resize(1);
+  made.candidates.front().parameters = w;
+  made.covariance = error * error * Matrix::Identity(w.size(), w.size());
+  return made;
+}
+
+TEST(LeastRisk, weights_the_mixture_by_its_error_and_not_at_all_where_that_means_nothing) {
+  const Problem problem = completed(drawn(500, 2, 0.5, 1, straight).problem);
+  const auto bound = Linear{}.bound_to(problem);
+  const unshuffle::Run run{};
+  const Vector truth = vector(1, 2, -1);
+  const auto weight = [&](const Estimate& mixture) { return least_risk({problem, *bound, run}, mixture).mixture; };
+  EXPECT_GT(weight(mixture_with(truth, 0.01)), 0.9);
+  EXPECT_LT(weight(mixture_with(truth, 10)), 0.01);
+  EXPECT_LT((least_risk({problem, *bound, run}, mixture_with(truth, 1e-6)).parameters - truth).norm(), 1e-3);
+  Estimate none = mixture_with(truth, 0.01);
+  none.rests_on_ties = true;
+  EXPECT_EQ(weight(none), 0);
+  none = mixture_with(truth, 0.01);
+  none.order_is_chance = true;
+  EXPECT_EQ(weight(none), 0);
+  none = mixture_with(truth, 0.01);
+  none.covariance.resize(0, 0);
+  EXPECT_EQ(weight(none), 0);
+}
+
+TEST(LeastRisk, adjusts_regression_as_far_as_rows_allow) {
+  const auto noisy = [](const Vector& z, RandomStream& random) { return 0.3 * z(0) + 3 * random.normal(); };
+  const auto way = [&](const Problem& of) {
+    const Problem problem = completed(of);
+    const auto bound = Linear{}.bound_to(problem);
+    const unshuffle::Run run{};
+    return least_risk({problem, *bound, run}, Estimate{}).adjusted;
+  };
+  double far = 0, near = 0;
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    far += way(drawn(1000, 2, 0.5, seed, straight).problem) / 10;
+    near += way(drawn(30, 4, 0.5, seed, noisy).problem) / 10;
+  }
+  EXPECT_GT(far, 0.95);
+  EXPECT_LT(near, 0.4);
+}
+
+TEST(Automatic, says_how_an_answer_that_is_not_identified_was_weighted) {
+  const auto noisy = [](const Vector& z, RandomStream& random) { return z(0) + random.normal(); };
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    for (const bool sure : {true, false}) {
+      const Problem problem =
+          sure ? drawn(800, 2, 0.3, seed, straight).problem : drawn(40, 4, 0.5, seed, noisy).problem;
+      const Result found = fit(hinted(problem), Linear{}, Auto{}).result();
+      EXPECT_EQ(found.identifiable.verdict == Verdict::identified, sure) << found.identifiable.reason;
+      EXPECT_EQ(found.choice.find("expected errors") == std::string::npos, sure) << found.choice;
+    }
   }
 }
 

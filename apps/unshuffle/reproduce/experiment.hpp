@@ -47,6 +47,7 @@ struct Settings {
   std::string cytometry_file;                    ///< FCS file; empty: simulated events.
   std::string cytometry_response;                ///< Its channel to predict from the others.
   std::string mot_folder;                        ///< MOTChallenge sequences with ground truth; empty: none.
+  std::string mot_weights;                       ///< Of the pretrained network that tracks on frames; empty: none.
   std::function<bool(double, double)> progress;  ///< (done, total) of one experiment.
 
   [[nodiscard]] int repetitions() const { return quick ? 2 : 10; }
@@ -72,6 +73,7 @@ Experiment linear_residual_experiment();
 Experiment landscape_experiment();
 Experiment conditioning_experiment();
 Experiment mot_experiment();
+Experiment mot_frames_experiment();
 
 /// All of the above, in the paper's order.
 [[nodiscard]] std::vector<Experiment> all_experiments();

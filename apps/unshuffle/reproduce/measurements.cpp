@@ -42,7 +42,7 @@ std::vector<Experiment> all_experiments() {
   return {sensing_experiment(),   nonlinear_experiment(),         cytometry_experiment(), initialisation_experiment(),
           autodiff_experiment(),  em_correspondence_experiment(), ransac_experiment(),    rho_experiment(),
           alignment_experiment(), linear_residual_experiment(),   landscape_experiment(), conditioning_experiment(),
-          mot_experiment()};
+          mot_experiment(),       mot_frames_experiment()};
 }
 
 }  // namespace unshuffle::app

@@ -28,7 +28,8 @@ void require_writable(const std::string& path);
 /// Whether both paths refer to the same existing regular file, through links or different spellings.
 [[nodiscard]] bool same_file(const std::string& one, const std::string& other);
 
-/// Removes temporary files that write_whole_file() has not yet renamed. Safe in a signal handler that ends the process.
+/// Removes temporary files that write_whole_file() has not yet renamed, and lets no thread make another. Only for what
+/// ends the process right after, such as a signal handler, where it is safe.
 void remove_unfinished_files() noexcept;
 
 }  // namespace unshuffle

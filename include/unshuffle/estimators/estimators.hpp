@@ -12,6 +12,7 @@
 
 #include "unshuffle/core/export.hpp"
 #include "unshuffle/core/options.hpp"
+#include "unshuffle/families/family.hpp"
 #include "unshuffle/objective/settings.hpp"
 #include "unshuffle/optimise/descent_options.hpp"
 #include "unshuffle/starts/start_options.hpp"
@@ -34,6 +35,22 @@ struct Noise {
   static void describe(Self& self, Visit&& visit) {
     visit(OptionText{"noise_sd", "Standard deviation of the noise when it is known; 0: estimated.", not_negative},
           self.sd);
+  }
+};
+
+/// The law of the response around the model.
+struct FamilyChoice {
+  FamilyKind kind = FamilyKind::gaussian;
+
+  [[nodiscard]] bool is_gaussian() const { return kind == FamilyKind::gaussian; }
+
+  template <class Self, class Visit>
+  static void describe(Self& self, Visit&& visit) {
+    visit(
+        OptionText{"family",
+                   "Law of the response: gaussian; binomial (0 and 1, or successes of trials; logit link); poisson, "
+                   "negative-binomial (counts) and gamma (amounts above 0), all with log link; student (heavy tails)."},
+        self.kind);
   }
 };
 
@@ -70,10 +87,12 @@ struct Auto {
   Noise noise{};
   Bootstrap bootstrap{};
   Sensitivity sensitivity{};
+  FamilyChoice family{};
 
   template <class Self, class Visit>
   static void describe(Self& self, Visit&& visit) {
-    describe_each(visit, self.precision, self.starts, self.limit, self.noise, self.bootstrap, self.sensitivity);
+    describe_each(visit, self.precision, self.starts, self.limit, self.noise, self.bootstrap, self.sensitivity,
+                  self.family);
   }
 };
 
@@ -95,6 +114,7 @@ struct Mixture {
   IterationLimit limit{};
   Noise noise{};
   Bootstrap bootstrap{};
+  FamilyChoice family{};
 
   template <class Self, class Visit>
   static void describe(Self& self, Visit&& visit) {
@@ -102,7 +122,7 @@ struct Mixture {
                      "Noise law of rightly linked rows: normal, estimated (any shape, one response), or "
                      "auto: normal unless the data contradicts it."},
           self.law);
-    describe_each(visit, self.precision, self.limit, self.noise, self.bootstrap);
+    describe_each(visit, self.precision, self.limit, self.noise, self.bootstrap, self.family);
   }
 };
 
@@ -138,10 +158,11 @@ struct Entropic {
   Noise noise{};
   Bootstrap bootstrap{};
   Sensitivity sensitivity{};
+  FamilyChoice family{};
 
   template <class Self, class Visit>
   static void describe(Self& self, Visit&& visit) {
-    describe_each(visit, self.precision, self.starts, self.noise, self.bootstrap, self.sensitivity);
+    describe_each(visit, self.precision, self.starts, self.noise, self.bootstrap, self.sensitivity, self.family);
   }
 };
 
@@ -227,20 +248,22 @@ struct PlanAtAnswer {
 /// Ordinary regression as if rows were linked in the order given.
 struct Ls {
   PlanAtAnswer plan{};
+  FamilyChoice family{};
 
   template <class Self, class Visit>
   static void describe(Self& self, Visit&& visit) {
-    describe_each(visit, self.plan);
+    describe_each(visit, self.plan, self.family);
   }
 };
 
 /// Ordinary regression on known pairs.
 struct Oracle {
   PlanAtAnswer plan{};
+  FamilyChoice family{};
 
   template <class Self, class Visit>
   static void describe(Self& self, Visit&& visit) {
-    describe_each(visit, self.plan);
+    describe_each(visit, self.plan, self.family);
   }
 };
 
@@ -388,15 +411,16 @@ enum class Compared {
 
 /// The kind of estimator. Code asks for traits, never for a particular estimator.
 struct EstimatorTraits {
-  std::string_view name;     ///< As typed: "robot-robust".
-  std::string_view help;     ///< One line.
-  bool dense = false;        ///< Holds matrices of responses × features whatever the model.
-  bool prior = false;        ///< Reads prior weights of pairs and soft keys.
-  bool traced = false;       ///< Keeps a trace of its iterations.
-  bool likelihood = false;   ///< Its links have a likelihood: they are one to one, and ε is that of the noise.
-  bool tells_links = false;  ///< May estimate how likely each row is linked in the order given.
-  bool in_pieces = false;    ///< Fits tables that are larger than memory.
-  bool shares_plan = false;  ///< Processes can share one plan between them.
+  std::string_view name;        ///< As typed: "robot-robust".
+  std::string_view help;        ///< One line.
+  bool dense = false;           ///< Holds matrices of responses × features whatever the model.
+  bool dense_in_space = false;  ///< Likewise unless there is one response and the model is additive.
+  bool prior = false;           ///< Reads prior weights of pairs and soft keys.
+  bool traced = false;          ///< Keeps a trace of its iterations.
+  bool likelihood = false;      ///< Its links have a likelihood: they are one to one, and ε is that of the noise.
+  bool tells_links = false;     ///< May estimate how likely each row is linked in the order given.
+  bool in_pieces = false;       ///< Fits tables that are larger than memory.
+  bool shares_plan = false;     ///< Processes can share one plan between them.
   Compared compared = Compared::always;
 };
 
@@ -440,6 +464,7 @@ void validate(const Estimator& estimator, const std::vector<std::string>& given 
 [[nodiscard]] Precision precision_of(const Estimator& estimator);
 [[nodiscard]] int bootstrap_of(const Estimator& estimator);
 [[nodiscard]] double noise_sd_of(const Estimator& estimator);
+[[nodiscard]] FamilyKind family_kind_of(const Estimator& estimator);
 
 /// Every option by name with its value.
 [[nodiscard]] std::vector<std::pair<std::string, OptionValue>> option_values(const Estimator& estimator);

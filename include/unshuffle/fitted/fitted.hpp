@@ -44,10 +44,15 @@ class Fitted {
   [[nodiscard]] std::vector<Coefficient> coefficients(double level = 0.95) const;
   [[nodiscard]] Matrix intervals(double level = 0.95) const { return result_.intervals(level); }
 
-  /// Of complete rows.
-  [[nodiscard]] Matrix predict(const MatrixRef& x, const MatrixRef& z) const;
+  /// The response of complete rows. Of what is known of them, offsets and trials count; a fit that had an offset or
+  /// trials needs them again, and throws InvalidInput without.
+  [[nodiscard]] Matrix predict(const MatrixRef& x, const MatrixRef& z, const RowFacts& facts = {}) const;
   /// Throws InvalidInput when the fit has no standard errors.
-  [[nodiscard]] Predictions predict_with_errors(const MatrixRef& x, const MatrixRef& z) const;
+  [[nodiscard]] Predictions predict_with_errors(const MatrixRef& x, const MatrixRef& z,
+                                                const RowFacts& facts = {}) const;
+  /// Ends of the intervals that hold this share of new responses.
+  [[nodiscard]] Predictions::Interval predict_interval(const MatrixRef& x, const MatrixRef& z, double level = 0.95,
+                                                       const RowFacts& facts = {}) const;
 
   /// One-to-one links of the fitted rows. Throws InvalidInput if they are not available.
   [[nodiscard]] Matching match(LinkRows rows = LinkRows::kept) const;
@@ -71,6 +76,11 @@ class Fitted {
   void remember_columns(ColumnChoice columns, bool one_table);
 
  private:
+  [[nodiscard]] const Family& family() const { return family_of(context_.law.family); }
+  /// Predictors with their standard errors where the fit has some.
+  [[nodiscard]] Predictions predict_eta(const MatrixRef& x, const MatrixRef& z, const RowFacts& facts,
+                                        bool with_errors) const;
+
   Result result_;
   FitContext context_;
   std::shared_ptr<const Model> bound_;

@@ -1,4 +1,4 @@
-// One-to-one matching of least total cost: for any dense cost, and for positions on a line.
+// One-to-one matching of least total cost: for any dense cost, for candidate pairs, and for positions on a line.
 #pragma once
 
 #include <vector>
@@ -19,6 +19,16 @@ struct Assignment {
 /// not every row can have one, earlier rows go first. Shortest augmenting paths (Jonker & Volgenant 1987), O(n³) at
 /// worst; ties go to the lower column.
 [[nodiscard]] Assignment assign(const MatrixRef& cost);
+
+/// A pair that may be made.
+struct PossiblePair {
+  Index row, column;
+  double cost;
+};
+
+/// assign() among candidates only, in ascending order of rows; memory linear in their number. Returns the column of
+/// every row, -1 for none.
+[[nodiscard]] std::vector<Index> assign_among(const std::vector<PossiblePair>& candidates, Index rows, Index columns);
 
 /// Pairs positions on a line so that Σ (t_i - s_j)² is least, every row of the shorter side getting a partner.
 /// Optimal pairs do not cross, so equal sizes take two sorts. For unequal sizes a dynamic program over sorted positions

@@ -23,7 +23,12 @@ struct Epsilon {
   bool relative = true;
 };
 
-enum class Backend { automatic, dense, sorted };
+enum class Backend {
+  automatic,
+  dense,   ///< The plan of all pairs in memory: any model.
+  sorted,  ///< One output and an additive model: points on a line.
+  clouds,  ///< Up to eight outputs and an additive model: points in space, memory linear in the rows.
+};
 
 struct EvaluatorOptions {
   Objective objective = Objective::transport;
@@ -35,7 +40,8 @@ struct EvaluatorOptions {
   std::function<double(const VectorRef&)> log_absence{};
   double tolerance = 1e-9;  ///< Largest accepted Σ|row sums - demanded| + Σ|column sums - demanded|, plan mass one.
   double accuracy = 1e-10;  ///< Largest accepted error of a row or column sum by compression, relative to it.
-  Backend backend = Backend::automatic;  ///< automatic: sorted for one output, an additive model and no prior.
+  /// automatic: sorted for one output, an additive model and no prior; else dense.
+  Backend backend = Backend::automatic;
   /// Processes that make identical calls and share the blocks, or the plan of a block too large for one of them (not
   /// with a prior). Must outlive the evaluator; null: this process alone.
   Team* team = nullptr;
@@ -62,6 +68,12 @@ struct SoftLinks {
   double measured_error = 0;
 };
 
+/// Γ_ij > 0.
+struct PlanEntry {
+  Index response_row, feature_row;
+  double mass;
+};
+
 class Evaluator {
  public:
   /// `model` must be bound to `problem`; both must outlive the evaluator. `problem` must be completed().
@@ -71,7 +83,7 @@ class Evaluator {
   Evaluator& operator=(Evaluator&&) noexcept;
 
   [[nodiscard]] const EvaluatorOptions& options() const;
-  [[nodiscard]] Backend backend() const;  ///< The one in use: dense or sorted.
+  [[nodiscard]] Backend backend() const;  ///< The one in use.
 
   /// Largest C_ij at w over all pairs that may match.
   [[nodiscard]] double largest_cost(const VectorRef& w) const;
@@ -93,6 +105,10 @@ class Evaluator {
   /// infinity for rows of different groups. Throws InvalidInput where a team shares the plan.
   [[nodiscard]] double plan_entry(Index response_row, Index feature_row) const;
   [[nodiscard]] double cost_entry(Index response_row, Index feature_row) const;
+
+  /// The `most` largest entries of every row and every column of the plan at the w of the last links() call, by
+  /// response row. Clouds backend only: others throw InvalidInput, and so it is where a team shares the work.
+  [[nodiscard]] std::vector<PlanEntry> strongest_links(Index most) const;
 
  private:
   struct [[gnu::visibility("hidden")]] State;

@@ -9,9 +9,9 @@
 
 namespace unshuffle UNSHUFFLE_EXPORT {
 
-inline constexpr std::array backend_words{Word<Backend>{"auto", Backend::automatic},
-                                          Word<Backend>{"dense", Backend::dense},
-                                          Word<Backend>{"sorted", Backend::sorted}};
+inline constexpr std::array backend_words{
+    Word<Backend>{"auto", Backend::automatic}, Word<Backend>{"dense", Backend::dense},
+    Word<Backend>{"sorted", Backend::sorted}, Word<Backend>{"clouds", Backend::clouds}};
 constexpr std::span<const Word<Backend>> words_of(Backend) { return backend_words; }
 
 inline constexpr std::array objective_words{Word<Objective>{"transport", Objective::transport},
@@ -26,8 +26,12 @@ struct Precision {
 
   template <class Self, class Visit>
   static void describe(Self& self, Visit&& visit) {
-    visit(OptionText{"backend", "sorted: one response, additive model, memory linear in the rows; dense: anything."},
-          self.backend);
+    visit(
+        OptionText{
+            "backend",
+            "sorted: one response, clouds: two to eight, both with an additive model and memory linear in the rows; "
+            "dense: anything."},
+        self.backend);
     visit(OptionText{"tolerance", "Largest error accepted in the row sums of the plan.", positive}, self.tolerance);
     visit(OptionText{"accuracy",
                      "Sorted backend: largest relative error accepted in a row sum by compression. The result states "

@@ -31,15 +31,15 @@ struct Crop {
 [[nodiscard]] Crop crop(const Picture& picture, const tracking::Box& box, double extent, int side);
 
 constexpr int target_side = 127;
-constexpr int search_side = 271;
+constexpr int siam_rpn_search_side = 271;
 
 /// Image pixels covered by the crop that shows a box with its surroundings: √((w+p)(h+p)), p = (w+h)/2.
 [[nodiscard]] double context_of(const tracking::Box& box);
 
-/// The two crops of SiamRPN, both at target_side / context_of(box) crop pixels per image pixel. They are sampled and
-/// not cut out, so no side is rounded to whole pixels and a box's centre is the crop's.
+/// The two crops of a Siamese network, both at target_side / context_of(box) crop pixels per image pixel. They are
+/// sampled and not cut out, so no side is rounded to whole pixels and a box's centre is the crop's.
 [[nodiscard]] Crop target_crop(const Picture& picture, const tracking::Box& box);
-[[nodiscard]] Crop search_crop(const Picture& picture, const tracking::Box& box);
+[[nodiscard]] Crop search_crop(const Picture& picture, const tracking::Box& box, int side);
 
 }  // namespace pixels
 }  // namespace unshuffle

@@ -1,6 +1,7 @@
 // Pictures and videos on disk. The OpenCV component does the work; it is loaded when first asked for.
 #pragma once
 
+#include <future>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,7 +37,7 @@ class PictureFiles {
 /// Throws InvalidInput saying what to install when the component is missing.
 [[nodiscard]] const PictureFiles& picture_files();
 
-/// The pictures of a sequence, the last two kept in memory.
+/// The pictures of a sequence, the last two kept in memory. The frame after the newest is read ahead in a thread.
 class Film {
  public:
   Film(const PictureFiles& files, tracking::SequenceInfo info);
@@ -50,9 +51,14 @@ class Film {
     int number = 0;
     Picture picture;
   };
+  [[nodiscard]] Picture picture_of(int frame);
+  [[nodiscard]] Picture read(int frame) const;
+
   const PictureFiles& files_;
   tracking::SequenceInfo info_;
   Frame newer_, older_;
+  int ahead_ = 0;  ///< Number of the frame being read.
+  std::future<Picture> reading_;
 };
 
 /// Draws tracks on the frames of a sequence, or on blank ones when it has no pictures.

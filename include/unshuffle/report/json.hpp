@@ -9,6 +9,7 @@
 
 #include "unshuffle/core/export.hpp"
 #include "unshuffle/estimators/result.hpp"
+#include "unshuffle/families/fitted_law.hpp"
 #include "unshuffle/tables/tables_to_problem.hpp"
 
 namespace unshuffle UNSHUFFLE_EXPORT {
@@ -22,6 +23,7 @@ struct FitContext {
   bool one_table = false;
   bool intercept = true;
   std::vector<double> model_state;  ///< Of the bound model; see model_state().
+  FittedLaw law{};                  ///< Of the responses.
 };
 
 /// Parameters by name. A file may omit intercepts, which are then 0.

@@ -36,7 +36,8 @@ struct Preparation {
 
 /// Makes tables fit for tables_to_problem. Text becomes columns of 0 and 1, the most frequent level being the
 /// reference; TRUE/FALSE and yes/no become 1 and 0. Columns that are open in `columns` and look like row numbers, or
-/// have more than 50 levels, are left out. `columns` then names what is in the tables, with the codes. A null
+/// have more than 50 levels, are left out. With a formula the first level of a category is the reference, unless the
+/// formula names another. `columns` then names what is in the tables, with the codes. A null
 /// `features`: one table.
 [[nodiscard]] Preparation prepare(Table& responses, Table* features, ColumnChoice& columns,
                                   const PrepareOptions& options = {});
@@ -44,9 +45,12 @@ struct Preparation {
 /// The same for other tables of a fit, with its codes; rows with missing cells are left out.
 [[nodiscard]] Preparation prepare_again(Table& responses, Table* features, const ColumnChoice& columns);
 
-/// Codes the features of complete rows as a fit did, for predictions. Throws BadData naming row and column of a missing
-/// cell that the fit has no indicator for.
-void code_features(Table& rows, const ColumnChoice& columns);
+/// What complete rows have columns for.
+enum class RowsHold { features, features_and_responses };
+
+/// Codes complete rows as a fit did, for predictions. Throws BadData naming row and column of a missing cell that the
+/// fit has no indicator for.
+void code_rows(Table& rows, const ColumnChoice& columns, RowsHold hold = RowsHold::features);
 
 /// Pairs of rows of the files as pairs of rows that are kept; pairs of dropped rows are left out. Throws BadData for a
 /// row that the file does not have.

@@ -36,6 +36,22 @@ enum class RowOrder {
   unrelated,        ///< No information.
 };
 
+/// What is known of rows beside their values; whatever is empty is not known.
+struct RowFacts {
+  Vector response_offset{};  ///< n, part of the linear predictor with the coefficient one.
+  Vector feature_offset{};   ///< m, likewise.
+  Vector trials{};           ///< n: of these, a binomial response counts the successes.
+  Vector event{};  ///< n: 1 where the response is the time of an event, 0 where it was only awaited until then.
+
+  // Of rows in order, how reliable link i is:
+  Matrix mismatch{};                          ///< n×q: the log odds of a right link are linear in these columns.
+  std::vector<std::string> mismatch_names{};  ///< One per column.
+  Vector wrong_rate{};                        ///< n: the probability that the link is wrong, above 0 and below 1.
+  double audit = 0;                           ///< Links that were examined to find `wrong_rate`; 0: it is exact.
+
+  [[nodiscard]] bool describes_links() const { return mismatch.cols() > 0 || wrong_rate.size() > 0; }
+};
+
 /// D1 = (x, y) with n rows and D2 = z with m rows; n and m may differ. Only y and z are required.
 struct Problem {
   Matrix y{};  ///< n×o, the responses.
@@ -53,6 +69,7 @@ struct Problem {
   std::vector<SoftKey> soft_keys{};  ///< Soft evidence by keys; all evidence multiplies.
 
   RowOrder order = RowOrder::unknown;
+  RowFacts facts{};
 
   std::vector<std::string> y_names{};  ///< Column names; filled with y (or y1..), x1.., z1.. when left empty.
   std::vector<std::string> x_names{};

@@ -53,6 +53,10 @@ struct Simulation : ShuffledSample {
 /// memory.
 void write_shards(const SimulateOptions& options, Index shards, const std::string& directory);
 
+/// Tables as people have them: wages.csv with wage and city, people.csv with a tenth more rows, in another order, with
+/// text, truth values and missing cells; test.csv with complete linked rows, and truth.json.
+void write_wages(Index rows, std::uint64_t seed, const std::string& directory);
+
 /// Relative test error Σ(ŷ-y)²/Σ(y-ȳ)² of ordinary least squares with intercept, trained on links as given
 /// (`linked` false) or on the true ones.
 [[nodiscard]] double least_squares_test_error(const ShuffledSample& sample, bool linked);

@@ -1,8 +1,10 @@
 // Tables as users keep them: text files with a header line, separated by commas or otherwise.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "unshuffle/core/export.hpp"
@@ -44,7 +46,11 @@ struct Table {
   Index rows = 0;
   TextFormat format{};
   std::string detected{};  ///< In words, how the file differs from plain CSV; empty: it does not.
+  /// Where columns stood when note_places() was called; they may have changed since. Tables of 100,000 columns are
+  /// searched for each of them.
+  std::shared_ptr<const std::unordered_map<std::string, std::size_t>> places{};
 
+  void note_places();
   [[nodiscard]] const Column* find(const std::string& name) const;
 
   /// Throws BadData listing the existing columns.

@@ -7,6 +7,7 @@
 
 #include "unshuffle/core/export.hpp"
 #include "unshuffle/tables/column_code.hpp"
+#include "unshuffle/tables/formula.hpp"
 #include "unshuffle/tables/problem.hpp"
 #include "unshuffle/tables/table.hpp"
 
@@ -24,6 +25,23 @@ struct SoftGroup {
   double agreement;
 };
 
+/// Columns that say something of their rows and are no features; empty: none. Those of the response table come first
+/// where both tables have a column of that name.
+struct RowColumns {
+  std::string offset{};                 ///< In either table or both, which then add up.
+  std::string trials{};                 ///< Of the response table.
+  std::string event{};                  ///< Likewise.
+  std::string safe{};                   ///< Not 0: the link in the order given is right.
+  std::vector<std::string> mismatch{};  ///< The odds of a right link depend on them.
+  std::string link_probability{};       ///< So they do on this one, a probability, by its log odds.
+  std::string wrong_rate{};             ///< The probability that a link is wrong,
+  double common_wrong_rate = 0;         ///< or that of all of them; 0: not given.
+  double audit = 0;                     ///< As in RowFacts.
+
+  [[nodiscard]] std::vector<std::string> names() const;
+  bool operator==(const RowColumns&) const = default;
+};
+
 /// Columns are used in the order given here, or in file order when not given.
 struct ColumnChoice {
   std::vector<std::string> response;            ///< At least one.
@@ -32,8 +50,10 @@ struct ColumnChoice {
   std::string weights{};                        ///< Column of row weights, in either table or both; empty: none.
   std::vector<GroupKey> groups{};               ///< Only rows equal in all of them may match; no cell may be empty.
   std::vector<SoftGroup>
-      soft_groups{};                ///< Rows that agree on them are likelier partners; empty cells are no evidence.
+      soft_groups{};  ///< Rows that agree on them are likelier partners; empty cells are no evidence.
+  RowColumns rows{};
   std::vector<ColumnCode> codes{};  ///< How columns as written became those named here; see prepare.hpp.
+  FittedFormula formula{};          ///< Its text alone says which columns are response, x and z.
 };
 
 struct TablesAsProblem {

@@ -27,6 +27,13 @@ struct TrustOptions {
   double least = 0.6;   ///< To be used at all.
 };
 
+/// How boxes that an appearance model finds are used.
+struct AppearanceOptions {
+  double share = 1;             ///< Of its box in the prediction; the motion model's has the rest.
+  double survival_score = 0.5;  ///< A confirmed track without a detection lives on where it is found this surely,
+  int longest_survival = 10;    ///< for at most so many frames.
+};
+
 struct TrackerOptions {
   double least_overlap = 0.4;     ///< IoU of prediction and detection below which they are never matched.
   double recovery_overlap = 0.4;  ///< The same for tracks that were lost,
@@ -42,6 +49,7 @@ struct TrackerOptions {
   Association association = Association::assignment;
   bool camera = true;  ///< Estimate the camera's motion in every frame.
   CameraOptions camera_options{};
+  AppearanceOptions appearance{};
 };
 
 /// Throws InvalidInput naming the option, its value and what was expected.
@@ -54,11 +62,16 @@ struct Prediction {
   Eigen::Vector2d camera = Eigen::Vector2d::Zero();  ///< The camera's shift at its place, in pixels.
 };
 
-/// A live track that had a detection in the frame before.
+/// A live track whose place in the frame before is known.
 struct Sighting {
   int first_frame = 0;
   Box first;  ///< In its first frame.
   Box last;   ///< In the frame before.
+};
+
+struct Found {
+  Box box;
+  double score = 0;  ///< How sure the model is, from 0 to 1.
 };
 
 /// A model that uses pictures.
@@ -66,7 +79,7 @@ class Appearance {
  public:
   virtual ~Appearance() = default;
   /// Where the tracks are in this frame, one box each.
-  virtual std::vector<Box> find(int frame, const std::vector<Sighting>& sightings) = 0;
+  virtual std::vector<Found> find(int frame, const std::vector<Sighting>& sightings) = 0;
 };
 
 class Tracker {
@@ -81,7 +94,7 @@ class Tracker {
   std::vector<LabelledBox> step(const std::vector<Detection>& detections);
 
   /// All frames so far: as returned by `step`, with the first boxes of each track and the gaps of recovered ones filled
-  /// in.
+  /// in, and without boxes after the last detection of a track.
   [[nodiscard]] std::vector<std::vector<LabelledBox>> results() const;
 
   /// Of the last step, one per live track that was seen not long ago.
@@ -94,7 +107,9 @@ class Tracker {
     TrackState state;
     Box anchor;  ///< Last detection, carried along by the camera only.
     int detections = 0;
-    int absence = 0;  ///< Frames since the last detection.
+    int absence = 0;     ///< Frames since the last box.
+    int undetected = 0;  ///< How many of the last boxes are found by the appearance model alone.
+    double found = 0;    ///< Score of the box that it found in this frame.
     std::vector<std::pair<int, Box>> history;
     [[nodiscard]] bool certain() const { return id > 0; }
   };
@@ -113,10 +128,12 @@ class Tracker {
   void match(const std::vector<std::size_t>& tracks, const std::vector<Detection>& detections, const Stage& stage);
   [[nodiscard]] double gate_of(const Track& track) const;
   void observe(Track& track, const Detection& detection);
+  void keep_found();
   void begin_tracks(const std::vector<Detection>& detections);
   void suppress();
   void end_tracks();
-  void retire(std::size_t at);
+  /// Ends the tracks marked.
+  void retire(const std::vector<char>& over);
 
   MotionModel model_;
   Image image_;

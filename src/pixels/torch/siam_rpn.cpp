@@ -12,9 +12,6 @@ namespace nn = torch::nn;
 
 namespace {
 
-constexpr double size_penalty = 0.04;
-constexpr double window_influence = 0.44;
-constexpr double size_learning_rate = 0.45;
 constexpr int kernel_side = 4;
 
 nn::Conv2d convolution(std::int64_t from, std::int64_t to, std::int64_t side, std::int64_t stride = 1) {
@@ -53,13 +50,40 @@ SiamRpn::SiamRpn(const Channels& c)
   register_module("regress_adjust", regress_adjust);
 }
 
-Proposals SiamRpn::forward(const Tensor& targets, const Tensor& searches) {
-  const Tensor target = featureExtract->forward(targets);
+Tensor SiamRpn::features(const Tensor& targets) { return featureExtract->forward(targets); }
+
+Proposals SiamRpn::propose(const Tensor& target, const Tensor& searches) {
   const Tensor search = featureExtract->forward(searches);
   const Tensor delta = regress_adjust(correlate(conv_r1(target), conv_r2(search), std::int64_t{4} * anchor_count));
-  const Tensor score = correlate(conv_cls1(target), conv_cls2(search), std::int64_t{2} * anchor_count);
-  const auto count = targets.size(0);
-  return {delta.reshape({count, 4, places}), score.reshape({count, 2, places}).softmax(1).select(1, 1)};
+  const auto count = search.size(0);
+  const Tensor score =
+      correlate(conv_cls1(target), conv_cls2(search), std::int64_t{2} * anchor_count).reshape({count, 2, places});
+  return {delta.reshape({count, 4, places}), score.select(1, 1) - score.select(1, 0)};
+}
+
+Candidates SiamRpn::candidates(const Tensor& target_features, const Tensor& searches) {
+  const Proposals proposals = propose(target_features, searches);
+  const Tensor anchor = anchors().to(proposals.delta.options()).t();
+  const Tensor size = anchor.slice(0, 2, 4);
+  const Tensor center = proposals.delta.slice(1, 0, 2) * size + anchor.slice(0, 0, 2);
+  return {torch::cat({center, size * proposals.delta.slice(1, 2, 4).exp()}, 1), proposals.logit};
+}
+
+Habits SiamRpn::habits() const {
+  return {
+      .shape_penalty = 0.04, .window_share = 0.44, .size_share = 0.45, .grid_side = grid_side, .anchors = anchor_count};
+}
+
+bool SiamRpn::features_stay() const { return all_fixed(featureExtract->parameters()); }
+
+// Adam moves every weight by the same amount, whether its gradient is signal or noise. With thousands of weights
+// trained from scratch on one video, noise adds up: with steps as large as those of the biases the loss falls on the
+// training frames and rises on all others.
+double SiamRpn::rate_of(const Tensor& parameter, double learning_rate) const {
+  constexpr double share_of_weights = 0.01;
+  if (parameter.dim() == 1) return learning_rate;
+  const auto inputs = double(parameter.numel() / parameter.size(0));
+  return share_of_weights * learning_rate / inputs;
 }
 
 void SiamRpn::start_undecided() {
@@ -70,11 +94,11 @@ void SiamRpn::start_undecided() {
   }
 }
 
-void SiamRpn::freeze(int layers) {
+void SiamRpn::freeze(int convolutions_fixed) {
   int convolutions = 0;
   for (const auto& layer : featureExtract->children()) {
     convolutions += layer->as<nn::Conv2d>() != nullptr ? 1 : 0;
-    if (convolutions > layers) return;
+    if (convolutions > convolutions_fixed) return;
     for (Tensor& parameter : layer->parameters()) parameter.set_requires_grad(false);
   }
 }
@@ -98,56 +122,6 @@ Tensor anchors() {
     }
   }
   return result;
-}
-
-namespace {
-
-/// √((w+p)(h+p)), p = (w+h)/2.
-Tensor context(const Tensor& width, const Tensor& height) {
-  const Tensor margin = (width + height) / 2;
-  return ((width + margin) * (height + margin)).sqrt();
-}
-
-/// exp(-k (r s - 1)) with r and s ≥ 1 how much ratio and size differ from those of the last box.
-Tensor penalty(const Tensor& width, const Tensor& height, const Tensor& last_width, const Tensor& last_height) {
-  const auto change = [](const Tensor& ratio) { return torch::maximum(ratio, 1 / ratio); };
-  const Tensor size = change(context(width, height) / context(last_width, last_height));
-  const Tensor ratio = change((last_width / last_height) / (width / height));
-  return torch::exp(-(ratio * size - 1) * size_penalty);
-}
-
-/// Crop pixels per image pixel, n×1.
-Tensor scale_of(const Tensor& last) { return target_side / context(last.slice(1, 2, 3), last.slice(1, 3, 4)); }
-
-}  // namespace
-
-// The proposal is chosen by score, similarity of shape and distance from the crop's centre; its score and shape also
-// determine how much of its size to use. Neither is differentiated: no gradient shows whether another proposal would
-// have been better, and scores trained through the size's share only make the choice jump.
-Choice choose(const Proposals& proposals, const Tensor& last) {
-  const torch::NoGradGuard not_differentiated;
-  const auto as = proposals.delta.options();
-  const Tensor sizes = anchors().to(as).slice(1, 2, 4).t() * proposals.delta.slice(1, 2, 4).exp();
-  const Tensor last_size = last.slice(1, 2, 4) * scale_of(last);
-  const Tensor likeness =
-      penalty(sizes.select(1, 0), sizes.select(1, 1), last_size.slice(1, 0, 1), last_size.slice(1, 1, 2));
-  const Tensor hann = torch::hann_window(grid_side, false, as);
-  const Tensor window = torch::outer(hann, hann).flatten().repeat(anchor_count);
-  const Tensor believed = proposals.score * likeness;
-  const Tensor place = (believed * (1 - window_influence) + window * window_influence).argmax(1, true);
-  return {place, size_learning_rate * believed.gather(1, place)};
-}
-
-Tensor chosen_boxes(const Proposals& proposals, const Choice& choice, const Tensor& last) {
-  const Tensor delta = proposals.delta.gather(2, choice.place.unsqueeze(1).expand({-1, 4, 1})).squeeze(2);
-  const Tensor anchor = anchors().to(delta.options()).index_select(0, choice.place.flatten());
-  const Tensor scale = scale_of(last);
-  const Tensor offset = (delta.slice(1, 0, 2) * anchor.slice(1, 2, 4) + anchor.slice(1, 0, 2)) / scale;
-  const Tensor size = anchor.slice(1, 2, 4) * delta.slice(1, 2, 4).exp() / scale;
-  const Tensor last_size = last.slice(1, 2, 4);
-  const Tensor new_size = last_size * (1 - choice.share) + size * choice.share;
-  const Tensor center = last.slice(1, 0, 2) + last_size / 2 + offset;
-  return torch::cat({center - new_size / 2, new_size}, 1);
 }
 
 }  // namespace unshuffle::pixels

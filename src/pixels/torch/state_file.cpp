@@ -20,19 +20,28 @@ namespace {
 
 /// A pickled state dictionary is a collections.OrderedDict with an attribute `_metadata` (versions of modules), which
 /// libtorch's reader supports neither. This rewrites the pickle in opcodes it supports: the class is not called but
-/// placed beside an empty dictionary, which is filled; instead of setting the attribute the two become a pair.
+/// placed beside an empty dictionary, which is filled; instead of setting the attribute the two become a pair. Of a
+/// checkpoint of training, {"epoch": ..., "state_dict": ..., "optimizer": ...}, only the state dictionary is kept.
 std::string in_plain_words(std::string pickle) {
   using namespace std::string_view_literals;
-  constexpr auto start =
-      "\x80\x02"
-      "ccollections\nOrderedDict\nq\0"sv;
+  constexpr auto protocol = "\x80\x02"sv;
+  constexpr auto ordered = "ccollections\nOrderedDict\nq"sv;
   constexpr auto call = ")R"sv;
   constexpr auto empty_dictionary = "}"sv;
   constexpr auto pair_and_stop = "\x86."sv;
-  if (!pickle.starts_with(start) || pickle.compare(start.size(), call.size(), call) != 0) return pickle;
-  pickle.replace(start.size(), call.size(), empty_dictionary);
-  const std::size_t attribute = pickle.rfind("X\x09\0\0\0_metadata"sv);
-  pickle.resize(attribute == std::string::npos ? pickle.size() - 1 : pickle.rfind(empty_dictionary, attribute));
+  const std::size_t entry = pickle.find("X\x0a\0\0\0state_dictq"sv);
+  const bool inside = entry != std::string::npos && pickle.starts_with("\x80\x02}"sv);
+  const std::size_t start = inside ? entry + 17 : protocol.size();
+  const std::size_t called = start + ordered.size() + 1;
+  if (pickle.compare(start, ordered.size(), ordered) != 0 || pickle.compare(called, call.size(), call) != 0) {
+    return pickle;
+  }
+  pickle.replace(called, call.size(), empty_dictionary);
+  pickle.erase(protocol.size(), start - protocol.size());
+  const std::size_t attribute = pickle.find("X\x09\0\0\0_metadata"sv);
+  // Before it the attributes' dictionary is begun and remembered, under a number of four bytes or of one.
+  const std::size_t begun = attribute < 6 || pickle.compare(attribute - 6, 2, "}r") != 0 ? 3 : 6;
+  pickle.resize(attribute == std::string::npos ? pickle.size() - 1 : attribute - begun);
   return pickle.append(pair_and_stop);
 }
 
