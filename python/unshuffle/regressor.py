@@ -29,7 +29,7 @@ _pair = np.dtype([("response_row", np.int64), ("feature_row", np.int64), ("proba
 
 _options = declared(_core.estimators(), renamed)
 _own = {
-    "method": "auto", "model": "linear", "fit_intercept": True, "hint": "auto", "missing": "drop", "random_state": 0, "n_jobs": None,
+    "method": "auto", "model": "linear", "fit_intercept": True, "hint": "auto", "missing": "drop", "dates": None, "random_state": 0, "n_jobs": None,
     "progress": None, **{old: "deprecated" for old in renamed},
 }
 
@@ -58,6 +58,7 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
     hint : "rows" when row i of one table probably belongs to row i of the other, "none" when the order means nothing;
         "auto": rows for ``fit``, nothing known for ``fit_tables``.
     missing : rows of data frames with missing cells: "drop", "error", or "indicator" for the mean and a column that marks it.
+    dates : "day-first" or "month-first", for texts such as 3/4/2024 of which no cell tells.
     random_state : the seed of everything random, or a NumPy generator to draw it from; None draws another one every time.
     n_jobs : threads; None or -1 for all; the answer does not depend on it.
     progress : a function of (done, total), which stops the fit by returning False; True for a bar (needs tqdm).
@@ -163,7 +164,7 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
             choice["z"] = features
         rows_first = self.hint == "rows" or (self.hint == "auto" and one_table)
         prepared = _core.prepare_tables([*responses, *sides[-1]] if one_table else responses, None if one_table else sides[-1], choice,
-                                        missing=self.missing, in_order=rows_first)
+                                        missing=self.missing, dates=self.dates, in_order=rows_first)
         prepared.link([] if known is None else _pairs(known, "known"), _odds(prior))
         for note in prepared.notes:
             warnings.warn(note, TableWarning, stacklevel=3)

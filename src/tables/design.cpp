@@ -1,3 +1,4 @@
+#include "core/text.hpp"
 #include "tables/design.hpp"
 
 #include <fmt/format.h>
@@ -26,13 +27,15 @@ void add_once(Words& words, const std::string& word) {
 Expression parsed(const FormulaFactor& factor) { return FormulaReader(factor.expression).expression(); }
 
 [[noreturn]] void complain_of_no_column(const std::string& name, const Table& responses, const Table* features) {
-  const auto listed = [](const Table& table) {
-    Words names;
-    for (const Column& column : table.columns) names.push_back(column.name);
+  Words all;
+  const auto listed = [&](const Table& table) {
+    const Words names = table.names();
+    all.insert(all.end(), names.begin(), names.end());
     return fmt::format("{} has {}", table.source, fmt::join(names, ", "));
   };
-  throw BadData(fmt::format("formula: there is no column \"{}\"; {}{}", name, listed(responses),
-                            features == nullptr ? "" : "; " + listed(*features)));
+  std::string there = listed(responses);
+  if (features != nullptr) there += "; " + listed(*features);
+  throw BadData(fmt::format("formula: there is no column \"{}\"{}; {}", name, did_you_mean(name, all), there));
 }
 
 bool is_common_key(const std::string& name, const std::vector<GroupKey>& groups) {
