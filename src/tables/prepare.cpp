@@ -493,7 +493,12 @@ void apply_formula(const ReadFormula& read, Table& responses, Table* features, C
   add_columns(left, read.formula, factors, FormulaPart::x);
   add_columns(right, read.formula, factors, FormulaPart::z);
   add_columns(left, read.formula, factors, FormulaPart::response);
+  if (read.formula.offset)
+    add_columns(factors[*read.formula.offset].response_side ? left : right, read.formula, factors, FormulaPart::offset);
   FormulaNames names = names_of(read.formula, factors);
+  if (!names.offset.empty() && !columns.rows.offset.empty() && columns.rows.offset != names.offset)
+    throw InvalidInput("the formula has an offset(); leave out --offset");
+  if (!names.offset.empty()) columns.rows.offset = names.offset;
   note_categories(columns.formula, names, responses, right.table, done.notes);
   if (names.z.empty() && features != nullptr)
     throw InvalidInput(
@@ -515,6 +520,7 @@ void add_formula_columns(Table& rows, const Formula& formula, const std::vector<
   const FormulaTable to{rows, all};
   add_columns(to, formula, factors, FormulaPart::x);
   add_columns(to, formula, factors, FormulaPart::z);
+  if (formula.offset) add_columns(to, formula, factors, FormulaPart::offset);
   if (hold == RowsHold::features_and_responses) add_columns(to, formula, factors, FormulaPart::response);
 }
 
@@ -691,7 +697,8 @@ void code_rows(Table& rows, const ColumnChoice& columns, RowsHold hold) {
     TableSide side{rows, {}, false, std::move(codes)};
     ColumnNames names = hold == RowsHold::features ? ColumnNames{} : responses;
     for (const ColumnNames* of : {&read.used.x, &read.used.z}) names.insert(names.end(), of->begin(), of->end());
-    for (const std::string* name : {&columns.rows.offset, &columns.rows.trials})
+    const std::string none;
+    for (const std::string* name : {read.formula.offset ? &none : &columns.rows.offset, &columns.rows.trials})
       if (!name->empty()) names.push_back(*name);
     require_complete(rows, names, read.used.categories);
     add_number_codes(side, names);

@@ -4,6 +4,7 @@
 // their first level where the columns would otherwise add up to columns of other terms.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct Formula {
   std::vector<FormulaFactor> factors{};
   std::vector<FormulaTerm> response{};
   std::vector<FormulaTerm> terms{};  ///< Without the intercept, those of fewer factors first.
+  std::optional<std::size_t> offset{};  ///< The factor of offset(), a part of the predictor without a coefficient.
   bool intercept = true;
 };
 
