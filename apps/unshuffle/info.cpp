@@ -50,9 +50,8 @@ nlohmann::ordered_json describe(const cytometry::FcsFile& file, bool spillover) 
                         {"decades", channel.decades},
                         {"gain", channel.gain}});
   }
-  return {{"file", file.source},          {"format", file.version},
-          {"events", file.events.rows()}, {"spillover", spillover},
-          {"channels", channels},         {"notes", file.notes}};
+  return {{"file", file.source},    {"format", file.version}, {"events", file.events.rows()},
+          {"spillover", spillover}, {"channels", channels},   {"notes", file.notes}};
 }
 
 std::string kind_word(CodeKind kind) {

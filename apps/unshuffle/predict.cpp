@@ -8,8 +8,8 @@
 #include "commands.hpp"
 #include "options.hpp"
 #include "unshuffle/core/error.hpp"
-#include "unshuffle/cytometry/fcs.hpp"
 #include "unshuffle/core/output_file.hpp"
+#include "unshuffle/cytometry/fcs.hpp"
 #include "unshuffle/fitted/fitted.hpp"
 #include "unshuffle/tables/table.hpp"
 
@@ -85,8 +85,8 @@ std::string as_csv(const NamedColumns& columns, bool spreadsheet_safe) {
 /// The events with their predictions as further channels, NAME_predicted, on the scale of the fit.
 std::string as_fcs(const std::string& path, const NamedColumns& columns) {
   if (!cytometry::has_fcs_extension(path))
-    throw InvalidInput(fmt::format("--out: an FCS file is written of the events of one, and {} is a table; name a .csv file",
-                                   path));
+    throw InvalidInput(
+        fmt::format("--out: an FCS file is written of the events of one, and {} is a table; name a .csv file", path));
   cytometry::FcsFile file = cytometry::read_fcs(path);
   const Index before = file.events.cols();
   Matrix events(file.events.rows(), before + columns.values.cols());
@@ -109,9 +109,9 @@ int run(const PredictCommand& command) {
   Table table = read_tables({command.table}, events, KeepText::where_needed, false).front();
   code_rows(table, columns);
   const Rows rows = rows_of(table, columns);
-  const NamedColumns predictions =
-      command.intervals ? with_intervals(fitted, rows, command.fit)
-                        : NamedColumns{columns.response, fitted.predict(rows.x, rows.z, rows.facts)};
+  const NamedColumns predictions = command.intervals
+                                       ? with_intervals(fitted, rows, command.fit)
+                                       : NamedColumns{columns.response, fitted.predict(rows.x, rows.z, rows.facts)};
   tell_of_verdict(command.fit);
   tell_of_replaced({{"--out", command.out}});
   if (cytometry::has_fcs_extension(command.out)) {
@@ -133,7 +133,8 @@ Command add_predict(CLI::App& root) {
   app->add_option("TABLE", command->table,
                   "CSV, NPY or FCS with every feature column of the fit; other columns are ignored.")
       ->required();
-  app->add_option("--out", command->out, "Write the predictions to this file instead of printing them; if TABLE and this file are FCS, the "
+  app->add_option("--out", command->out,
+                  "Write the predictions to this file instead of printing them; if TABLE and this file are FCS, the "
                   "events with a channel NAME_predicted.");
   app->add_flag(
       "--intervals", command->intervals,

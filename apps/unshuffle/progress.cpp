@@ -38,7 +38,8 @@ std::string line_of(double done, double total, double seconds) {
   return line;
 }
 
-/// One line on the terminal that shows within a second that the program is at work, whether or not it has steps to count.
+/// One line on the terminal that shows within a second that the program is at work, whether or not it has steps to
+/// count.
 class Line {
  public:
   Line() {
@@ -69,7 +70,9 @@ class Line {
 
  private:
   [[nodiscard]] std::string text() const {
-    const auto since = [](Clock::time_point then) { return std::chrono::duration<double>(Clock::now() - then).count(); };
+    const auto since = [](Clock::time_point then) {
+      return std::chrono::duration<double>(Clock::now() - then).count();
+    };
     if (done_ > 0 && done_ >= total_) return "";
     return done_ > 0 ? line_of(done_, total_, since(begin_)) : fmt::format("working, {}", in_words(since(begin_)));
   }

@@ -169,7 +169,8 @@ std::string bash_completion(const CLI::App& root) {
       "    for file in \"${COMP_WORDS[@]:2}\"; do\n"
       "      [ -f \"$file\" ] || continue\n"
       "      while IFS= read -r name; do\n"
-      "        if [[ $name == \"${word##*,}\"* ]]; then COMPREPLY+=(\"${word%\"${word##*,}\"}$(printf %q \"$name\")\"); fi\n"
+      "        if [[ $name == \"${word##*,}\"* ]]; then COMPREPLY+=(\"${word%\"${word##*,}\"}$(printf %q "
+      "\"$name\")\"); fi\n"
       "      done < <(unshuffle info \"$file\" --describe columns 2> /dev/null)\n"
       "    done\n    return\n  fi\n";
   out += "  if [ -z \"$choices\" ] && [[ $word == -* ]]; then\n    case ${COMP_WORDS[1]} in\n";
@@ -187,7 +188,8 @@ std::string zsh_completion(const CLI::App& root) {
   std::string out =
       "#compdef unshuffle\n_unshuffle_columns() {\n  local file\n  local -a names\n  for file in $words; do\n"
       "    [[ -f $file ]] && names+=(\"${(@f)$(unshuffle info $file --describe columns 2> /dev/null)}\")\n  done\n"
-      "  compset -P '*,'\n  compadd -S '' -a names\n}\n_unshuffle() {\n  local curcontext=\"$curcontext\" state line\n  _arguments -C" +
+      "  compset -P '*,'\n  compadd -S '' -a names\n}\n_unshuffle() {\n  local curcontext=\"$curcontext\" state line\n "
+      " _arguments -C" +
       zsh_options(root) + " \\\n        '1:command:((";
   for (const CLI::App* command : commands_of(root)) {
     out +=

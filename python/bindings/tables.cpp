@@ -110,7 +110,8 @@ Prepared prepare_tables(const nb::list& responses, const std::optional<nb::list>
   if (features) right = table_from(*features, "features");
   ColumnChoice columns = choice_of(choice);
   const nb::gil_scoped_release unlocked;
-  Preparation rows = prepare(left, right ? &*right : nullptr, columns, {missing_named(missing), dates_named(dates), in_order});
+  Preparation rows =
+      prepare(left, right ? &*right : nullptr, columns, {missing_named(missing), dates_named(dates), in_order});
   TablesAsProblem made = right ? tables_to_problem(left, *right, columns) : table_to_problem(left, columns);
   std::vector<std::string> notes = rows.notes;
   notes.insert(notes.end(), made.notes.begin(), made.notes.end());

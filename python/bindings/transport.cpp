@@ -81,10 +81,10 @@ std::vector<Vector> to_vectors(nb::handle weights, std::size_t size, std::size_t
   const auto given = array_of<WeightsIn>(weights, name);
   const bool one_for_all = given.ndim() == 1;
   if (!one_for_all && (given.ndim() != 2 || given.shape(0) != count)) {
-    throw InvalidInput(fmt::format("{} have {} dimensions; one for each {}, or a row of these for each of {} costs, was "
-                                   "expected",
-                                   name, given.ndim(), std::string_view(name).substr(0, std::string_view(name).find(' ')),
-                                   count));
+    throw InvalidInput(
+        fmt::format("{} have {} dimensions; one for each {}, or a row of these for each of {} costs, was "
+                    "expected",
+                    name, given.ndim(), std::string_view(name).substr(0, std::string_view(name).find(' ')), count));
   }
   const auto length = Index(given.shape(given.ndim() - 1));
   std::vector<Vector> made;

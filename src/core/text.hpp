@@ -20,7 +20,8 @@ namespace unshuffle {
 /// For a terminal: control characters, and bytes that are no UTF-8, as \x1b; line ends stay.
 [[nodiscard]] std::string printable(std::string_view text);
 
-/// The candidate that a misspelt word most likely stands for: few letters apart, whatever their case; none: all are far.
+/// The candidate that a misspelt word most likely stands for: few letters apart, whatever their case; none: all are
+/// far.
 [[nodiscard]] std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 /// "; did you mean age?", or nothing.

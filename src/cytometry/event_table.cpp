@@ -17,7 +17,8 @@ namespace {
 std::string scale_text(const FcsChannel& channel, const EventOptions& options) {
   std::string for_all = "linear";
   for (const ChannelScale& choice : options.scales) {
-    if (choice.channel == channel.name || (!channel.label.empty() && choice.channel == channel.label)) return choice.scale;
+    if (choice.channel == channel.name || (!channel.label.empty() && choice.channel == channel.label))
+      return choice.scale;
     if (choice.channel.empty()) for_all = choice.scale;
   }
   return for_all;

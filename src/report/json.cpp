@@ -339,7 +339,8 @@ EventReading events_from(const Json& columns, const std::string& source) {
     events.gates = json_value<std::string>(gates, "file", source);
     events.gates_content = json_value<std::string>(gates, "content", source);
   }
-  if (saved.contains("equal_mass_gates")) events.equal_mass_gates = json_value<Index>(saved, "equal_mass_gates", source);
+  if (saved.contains("equal_mass_gates"))
+    events.equal_mass_gates = json_value<Index>(saved, "equal_mass_gates", source);
   return events;
 }
 

@@ -33,8 +33,7 @@ Column number_column(const std::string& name, std::size_t rows) {
 
 double number_of(const Table& table, const Column& column, std::size_t row, const ColumnCode& code) {
   if (const auto value = cell_value(table, column, column.text[row], code)) return *value;
-  if (code.kind == CodeKind::truth)
-    complain_of_cell(table, row, column, "TRUE or FALSE, yes or no was expected");
+  if (code.kind == CodeKind::truth) complain_of_cell(table, row, column, "TRUE or FALSE, yes or no was expected");
   if (code.kind == CodeKind::date)
     complain_of_cell(table, row, column, fmt::format("a date was expected, {}", name_of(code.dates)));
   complain_of_cell(table, row, column, "a number was expected");

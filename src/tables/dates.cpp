@@ -86,10 +86,9 @@ std::optional<double> parse_date(std::string_view cell, DateOrder order) {
   const std::size_t day = 3 - year - month;
   if (parts->digits[year] != 4 && (order == DateOrder::year_first || parts->digits[year] != 2)) return std::nullopt;
   if (parts->digits[month] > 2 || parts->digits[day] > 2) return std::nullopt;
-  const std::chrono::year_month_day date{
-      std::chrono::year(whole_year(parts->numbers[year], parts->digits[year])),
-      std::chrono::month(static_cast<unsigned>(parts->numbers[month])),
-      std::chrono::day(static_cast<unsigned>(parts->numbers[day]))};
+  const std::chrono::year_month_day date{std::chrono::year(whole_year(parts->numbers[year], parts->digits[year])),
+                                         std::chrono::month(static_cast<unsigned>(parts->numbers[month])),
+                                         std::chrono::day(static_cast<unsigned>(parts->numbers[day]))};
   if (!date.ok()) return std::nullopt;
   const double days = static_cast<double>(std::chrono::sys_days(date).time_since_epoch().count());
   if (parts->rest.empty()) return days;

@@ -1,5 +1,5 @@
-#include "core/text.hpp"
 #include "tables/design.hpp"
+#include "core/text.hpp"
 
 #include <fmt/format.h>
 

@@ -13,17 +13,21 @@ namespace {
 using namespace std::string_view_literals;
 
 /// Longer ones before those they contain.
-constexpr std::array units{"US$"sv, "A$"sv,  "C$"sv,  "R$"sv,  "$"sv,   "€"sv,  "£"sv,  "¥"sv,  "₹"sv,  "₽"sv, "₩"sv, "zł"sv,
-                           "Kč"sv,  "CHF"sv, "USD"sv, "EUR"sv, "GBP"sv, "SEK"sv, "NOK"sv, "DKK"sv, "kr"sv, "%"sv};
+constexpr std::array units{"US$"sv, "A$"sv,  "C$"sv,  "R$"sv,  "$"sv,  "€"sv,   "£"sv,   "¥"sv,
+                           "₹"sv,   "₽"sv, "₩"sv,   "zł"sv,  "Kč"sv, "CHF"sv, "USD"sv, "EUR"sv,
+                           "GBP"sv, "SEK"sv, "NOK"sv, "DKK"sv, "kr"sv, "%"sv};
 
 std::string_view trimmed(std::string_view text) {
   constexpr std::array spaces{" "sv, "\xC2\xA0"sv, "\xE2\x80\xAF"sv};
   for (bool again = true; again;) {
     again = false;
     for (const std::string_view space : spaces) {
-      if (text.starts_with(space)) text.remove_prefix(space.size());
-      else if (text.ends_with(space)) text.remove_suffix(space.size());
-      else continue;
+      if (text.starts_with(space))
+        text.remove_prefix(space.size());
+      else if (text.ends_with(space))
+        text.remove_suffix(space.size());
+      else
+        continue;
       again = true;
     }
   }
@@ -111,7 +115,8 @@ std::string unit_of(const Column& column) {
   for (const std::string& cell : column.text) {
     if (is_missing_number(cell) || is_zero(cell)) continue;
     if (found.empty()) {
-      const auto unit = std::find_if(units.begin(), units.end(), [&](auto one) { return amount_of(cell, one).has_value(); });
+      const auto unit =
+          std::find_if(units.begin(), units.end(), [&](auto one) { return amount_of(cell, one).has_value(); });
       if (unit == units.end()) return {};
       found = *unit;
     } else if (!amount_of(cell, found)) {

@@ -9,8 +9,8 @@
 
 #include "tables/cells.hpp"
 #include "tables/contents.hpp"
-#include "tables/design.hpp"
 #include "tables/dates.hpp"
+#include "tables/design.hpp"
 #include "tables/numbers.hpp"
 #include "unshuffle/core/error.hpp"
 
@@ -295,9 +295,10 @@ DateOrder settled_dates(const TableSide& side, const Column& column) {
   if (side.dates == DateOrder::day_first || side.dates == DateOrder::month_first) return side.dates;
   const auto first =
       std::find_if(column.text.begin(), column.text.end(), [](const auto& cell) { return !is_missing_number(cell); });
-  throw BadData(fmt::format("{}: column \"{}\" holds dates such as {}, of which no cell tells day and month apart; say "
-                            "--dates day-first or --dates month-first",
-                            side.table.source, column.name, *first));
+  throw BadData(
+      fmt::format("{}: column \"{}\" holds dates such as {}, of which no cell tells day and month apart; say "
+                  "--dates day-first or --dates month-first",
+                  side.table.source, column.name, *first));
 }
 
 std::optional<ColumnCode> code_of(const TableSide& side, const std::string& name, bool feature) {

@@ -21,9 +21,9 @@
 
 #include "core/in_parallel.hpp"
 #include "core/text.hpp"
+#include "tables/contents.hpp"
 #include "tables/file_text.hpp"
 #include "tables/layout.hpp"
-#include "tables/contents.hpp"
 #include "tables/line_ends.hpp"
 #include "tables/numbers.hpp"
 #include "unshuffle/core/error.hpp"
@@ -447,7 +447,8 @@ Table parse_csv(const std::string& content, const std::string& source, KeepText 
   std::vector<std::string> totals;
   if (const Column* column = total_column(table); column != nullptr && cut_last_row(layout)) {
     totals.push_back(fmt::format("a last row of totals (\"{}\") left out", column->text.back()));
-    layout.format = TextFormat{.delimiter = layout.format.delimiter, .header_lacks_first = layout.format.header_lacks_first};
+    layout.format =
+        TextFormat{.delimiter = layout.format.delimiter, .header_lacks_first = layout.format.header_lacks_first};
     table = read_numbers_as_written(layout, source, keep_text);
   }
   std::vector<std::string> words = file.undone;
@@ -460,8 +461,7 @@ Table parse_csv(const std::string& content, const std::string& source, KeepText 
 
 Table parse_csv_rows(std::string_view lines, const Table& head, long first_line, bool file_ends) {
   Part part{{lines}, first_line, {.source = head.source, .columns = {}, .format = head.format}};
-  for (const Column& column : head.columns)
-    part.table.columns.push_back({.name = column.name, .unit = column.unit});
+  for (const Column& column : head.columns) part.table.columns.push_back({.name = column.name, .unit = column.unit});
   read(part);
   if (part.failure) std::rethrow_exception(part.failure);
   if (part.blank_line > 0 && !file_ends) complain_of_blank_line(head.source, part.blank_line);
@@ -522,7 +522,8 @@ const Column* Table::find(const std::string& name) const {
 std::vector<std::string> Table::names(bool with_labels) const {
   std::vector<std::string> all;
   for (const Column& column : columns)
-    all.push_back(with_labels && !column.label.empty() ? fmt::format("{} ({})", column.name, column.label) : column.name);
+    all.push_back(with_labels && !column.label.empty() ? fmt::format("{} ({})", column.name, column.label)
+                                                       : column.name);
   return all;
 }
 

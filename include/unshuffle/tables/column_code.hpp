@@ -23,10 +23,10 @@ struct ColumnCode {
   std::string column;
   bool response_side = false;  ///< Of the response table.
   CodeKind kind = CodeKind::number;
-  std::vector<std::string> levels{};  ///< Of a category; the reference first.
+  std::vector<std::string> levels{};     ///< Of a category; the reference first.
   DateOrder dates = DateOrder::unknown;  ///< Of a date.
-  bool indicator = false;             ///< A column NAME[missing] is 1 where a cell is missing.
-  double fill = 0;                    ///< Stands for missing numbers if there is an indicator.
+  bool indicator = false;                ///< A column NAME[missing] is 1 where a cell is missing.
+  double fill = 0;                       ///< Stands for missing numbers if there is an indicator.
 };
 
 [[nodiscard]] std::string name_of(CodeKind kind);

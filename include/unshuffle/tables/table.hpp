@@ -37,8 +37,8 @@ struct Column {
 struct TextFormat {
   char delimiter = ',';
   char decimal = '.';
-  char thousands = 0;               ///< Between groups of three digits; 0: nothing.
-  bool header_lacks_first = false;  ///< Rows begin with a field that the header has no name for.
+  char thousands = 0;                ///< Between groups of three digits; 0: nothing.
+  bool header_lacks_first = false;   ///< Rows begin with a field that the header has no name for.
   std::vector<std::string> units{};  ///< Of the fields of a row, for some or all of them; empty: none.
 
   auto operator<=>(const TextFormat&) const = default;
@@ -76,7 +76,8 @@ enum class KeepText { where_needed, always };
 /// RFC 4180 with a header: quoted fields, LF, CRLF or CR, an optional byte order mark, blank lines at the end only.
 /// What other programs write is recognised: semicolons, tabs, bars or spaces for commas, decimal commas, separated
 /// thousands, signs of money and %, UTF-16 and Latin-1, lines of comments, an index column without a name and a row of
-/// totals at the end (left out), gzip and zstd. `-` is standard input. Throws BadData (`features.csv:17: ...`) for what cannot be a table, SystemFailure when the disk fails.
+/// totals at the end (left out), gzip and zstd. `-` is standard input. Throws BadData (`features.csv:17: ...`) for what
+/// cannot be a table, SystemFailure when the disk fails.
 [[nodiscard]] Table read_csv(const std::string& path, KeepText keep_text = KeepText::where_needed);
 
 /// As read_csv, from memory; `source` is its name in messages.

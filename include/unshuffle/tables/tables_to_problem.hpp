@@ -66,7 +66,7 @@ struct ColumnChoice {
   std::vector<ColumnCode> codes{};  ///< How columns as written became those named here; see prepare.hpp.
   EventReading events{};
   std::vector<std::string> files{};  ///< That the tables came from, without folders; for reports.
-  FittedFormula formula{};          ///< Its text alone says which columns are response, x and z.
+  FittedFormula formula{};           ///< Its text alone says which columns are response, x and z.
 };
 
 /// The choice with labels of columns replaced by their names.
