@@ -44,7 +44,9 @@ int run(const MatchCommand& command) {
   if (!one_table) paths.push_back(command.features);
   const bool any_fcs = std::any_of(paths.begin(), paths.end(), cytometry::has_fcs_extension);
   EventFlags events = remembered(context.columns.events, command.events, command.fit);
-  if (!any_fcs) events = {.equal_mass_gates = events.equal_mass_gates};
+  const Index mass_gates = events.equal_mass_gates;
+  if (!any_fcs) events = EventFlags{};
+  events.equal_mass_gates = mass_gates;
   std::vector<Table> tables = read_tables(paths, any_fcs ? events : command.events, keep, command.quiet);
   std::vector<Table> coded = tables;
   const Preparation rows = prepare_again(coded.front(), one_table ? nullptr : &coded.back(), context.columns);

@@ -40,16 +40,16 @@ std::string line_of(double done, double total, double seconds) {
 
 /// One line on the terminal that shows within a second that the program is at work, whether or not it has steps to
 /// count.
-class Line {
+class ProgressLine {
  public:
-  Line() {
+  ProgressLine() {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);  // signals are for the thread that does the work
     ticker_ = std::thread([this] { tick(); });
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
-  ~Line() {
+  ~ProgressLine() {
     {
       const std::lock_guard guard(mutex_);
       over_ = true;
@@ -58,8 +58,8 @@ class Line {
     changed_.notify_all();
     ticker_.join();
   }
-  Line(const Line&) = delete;
-  Line& operator=(const Line&) = delete;
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
 
   void report(double done, double total) {
     const std::lock_guard guard(mutex_);
@@ -102,7 +102,7 @@ class Line {
 
 std::function<bool(double, double)> progress_bar(bool quiet) {
   if (quiet || ::isatty(STDERR_FILENO) == 0) return {};
-  return [line = std::make_shared<Line>()](double done, double total) {
+  return [line = std::make_shared<ProgressLine>()](double done, double total) {
     line->report(done, total);
     return true;
   };

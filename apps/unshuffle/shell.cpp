@@ -171,7 +171,7 @@ std::string bash_completion(const CLI::App& root) {
       "      while IFS= read -r name; do\n"
       "        if [[ $name == \"${word##*,}\"* ]]; then COMPREPLY+=(\"${word%\"${word##*,}\"}$(printf %q "
       "\"$name\")\"); fi\n"
-      "      done < <(unshuffle info \"$file\" --describe columns 2> /dev/null)\n"
+      "      done < <(\"${COMP_WORDS[0]}\" info \"$file\" --describe columns 2> /dev/null)\n"
       "    done\n    return\n  fi\n";
   out += "  if [ -z \"$choices\" ] && [[ $word == -* ]]; then\n    case ${COMP_WORDS[1]} in\n";
   for (const CLI::App* command : commands_of(root)) {

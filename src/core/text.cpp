@@ -75,7 +75,8 @@ std::optional<double> parse_number(std::string_view text) {
 
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates) {
   std::optional<std::string> best;
-  std::size_t fewest = 1 + std::max<std::size_t>(1, word.size() / 4);
+  // Of a word of one letter nothing would be left.
+  std::size_t fewest = std::min(word.size(), 1 + std::max<std::size_t>(1, word.size() / 4));
   const std::string lower = in_lower_case(word);
   for (const std::string& candidate : candidates) {
     const std::size_t apart = letters_apart(lower, in_lower_case(candidate));

@@ -419,6 +419,29 @@ class Families(Case):
         self.write("short.csv", "age\n0.5\n")
         self.refuse(3, "predict", "fit.json", "short.csv", says=["years"])
 
+    def test_an_offset_in_a_formula_is_that_of_a_column(self):
+        with open(self.path("visits.csv")) as file:
+            rows = file.read().splitlines()
+        self.write("logs.csv", "\n".join([rows[0] + ",exposure"] + [f"{row},{math.exp(float(row.split(',')[2]))!r}" for row in rows[1:]]))
+        fits = []
+        for choice in (("--formula", "visits ~ age + offset(years)"), ("--formula", "visits ~ age + offset(log(exposure))"),
+                       ("--response", "visits", "--z", "age", "--offset", "years")):
+            self.succeed("fit", "logs.csv", *choice, "--method", "ls", "--family", "poisson", "--out", "fit.json", "--quiet")
+            predicted = self.succeed("predict", "fit.json", "logs.csv")
+            fits.append((json.load(open(self.path("fit.json")))["coefficients"]["age"], float(predicted.split()[1])))
+        for coefficient, first in fits:
+            self.assertAlmostEqual(coefficient, fits[0][0], places=6)
+            self.assertAlmostEqual(first, fits[0][1], places=5)
+        fit = ("fit", "logs.csv", "--formula")
+        self.refuse_formula(*fit, "visits ~ age:offset(years)", says="offset() is added to the others")
+        self.refuse_formula(*fit, "visits ~ age + offset(years) + offset(age)", says="a second offset()")
+        self.refuse_formula(*fit, "visits ~ age + offset(years)", "--method", "ls", says="--offset")
+
+    def refuse_formula(self, *arguments, says):
+        done = self.run_here(*arguments)
+        self.assertIn(done.returncode, (2, 3), done.stdout)
+        self.assertIn(says, done.stderr)
+
     def test_counts_without_a_family_are_told(self):
         self.assertIn("poisson may fit better", self.succeed("fit", "visits.csv", "--response", "visits", "--z", "age",
                                                             "--method", "ls"))
