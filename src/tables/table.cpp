@@ -530,7 +530,10 @@ std::vector<std::string> Table::names(bool with_labels) const {
 const Column& Table::column(const std::string& name) const {
   if (const Column* found = find(name)) return *found;
   constexpr std::size_t shown = 20;
-  const std::string meant = did_you_mean(name, names());
+  std::vector<std::string> known = names();
+  for (const Column& column : columns)
+    if (!column.label.empty()) known.push_back(column.label);
+  const std::string meant = did_you_mean(name, known);
   std::vector<std::string> there = names(true);
   const bool cut = there.size() > shown;
   if (cut) there.resize(shown);

@@ -848,7 +848,7 @@ class Cytometry(Case):
         self.assertEqual(fit["columns"]["response"], ["FITC-A"])
         self.assertAlmostEqual(fit["coefficients"]["BV-A"], 0.5, delta=1e-5)
         self.refuse(3, "fit", "cells.fcs", "--response", "CD8", says='"CD8" is the label of PE-A and of APC-A; name one of these')
-        self.refuse(3, "fit", "cells.fcs", "--response", "CD44", says=("did you mean", "FITC-A (CD4)"))
+        self.refuse(3, "fit", "cells.fcs", "--response", "CD44", says=("did you mean CD4?", "FITC-A (CD4)"))
 
     def test_a_scale_minds_the_channels_in_use(self):
         self.write_fcs("cells.fcs", self.CHANNELS, self.cells())
