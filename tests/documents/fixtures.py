@@ -12,6 +12,13 @@ def blocks(document, language):
     return re.findall(rf"^```{language}\n(.*?)^```$", document.read_text(), re.MULTILINE | re.DOTALL)
 
 
+def blocks_with_output(document, language):
+    """Every block with the text shown right below it, or nothing."""
+    found = re.findall(rf"^```{language}\n(.*?)^```$(?:\n*^```text\n(.*?)^```$)?", document.read_text(), re.MULTILINE | re.DOTALL)
+    assert [block for block, _ in found] == blocks(document, language)
+    return found
+
+
 def all_pages():
     return [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 

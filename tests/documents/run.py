@@ -30,16 +30,29 @@ class Documents(unittest.TestCase):
 
     def test_shell_examples(self):
         path = f"{os.path.dirname(os.path.abspath(PROGRAM))}:{os.environ['PATH']}"
-        seen = 0
+        seen = compared = 0
         for document in fixtures.DOCUMENTS:
             place = self.folder / document.stem
             place.mkdir()
             fixtures.write(place)
-            for block in fixtures.blocks(document, "sh"):
+            for block, shown in fixtures.blocks_with_output(document, "sh"):
                 with self.subTest(document=document.name, block=block):
-                    run("bash", "-euc", block, cwd=place, env={**os.environ, "PATH": path})
+                    printed = run("bash", "-euc", block, cwd=place, env={**os.environ, "PATH": path})
                     seen += 1
+                    self.assert_shown(shown, printed)
+                    compared += bool(shown)
         self.assertGreaterEqual(seen, 9)
+        self.assertGreaterEqual(compared, 3)
+
+    def assert_shown(self, shown, printed):
+        """The lines shown stand in the output one below the other; numbers may differ by a few of the last digits."""
+        number = r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
+        apart = lambda line: (fixtures.re.sub(number, "#", " ".join(line.split())), [float(one) for one in fixtures.re.findall(number, line)])
+        agree = lambda a, b: a[0] == b[0] and all(abs(x - y) <= 0.01 * abs(x) + 1e-3 for x, y in zip(a[1], b[1]))
+        wanted, lines = [[apart(line) for line in text.splitlines()] for text in (shown, printed)]
+        places = range(len(lines) - len(wanted) + 1)
+        found = any(all(agree(a, b) for a, b in zip(wanted, lines[at:])) for at in places)
+        self.assertTrue(found or not wanted, f"shown:\n{shown}\nprinted:\n{printed}")
 
     def test_cpp_examples(self):
         prefix = self.folder / "prefix"
