@@ -148,8 +148,9 @@ def test_infinite_costs_forbid_pairs():
 
 
 def test_refuses_vmap_in_words():
+    vmap = torch.vmap if hasattr(torch, "vmap") else pytest.importorskip("functorch").vmap
     with pytest.raises(TypeError, match="leading axes are a batch already"):
-        torch.func.vmap(lambda c: transport_cost(c, 0.1))(costs(2, 3, 4).detach())
+        vmap(lambda c: transport_cost(c, 0.1))(costs(2, 3, 4).detach())
 
 
 @pytest.mark.parametrize("layer", [transport_cost, transport_plan])
