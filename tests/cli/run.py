@@ -428,7 +428,8 @@ class Families(Case):
                        ("--response", "visits", "--z", "age", "--offset", "years")):
             self.succeed("fit", "logs.csv", *choice, "--method", "ls", "--family", "poisson", "--out", "fit.json", "--quiet")
             predicted = self.succeed("predict", "fit.json", "logs.csv")
-            fits.append((json.load(open(self.path("fit.json")))["coefficients"]["age"], float(predicted.split()[1])))
+            with open(self.path("fit.json")) as file:
+                fits.append((json.load(file)["coefficients"]["age"], float(predicted.split()[1])))
         for coefficient, first in fits:
             self.assertAlmostEqual(coefficient, fits[0][0], places=6)
             self.assertAlmostEqual(first, fits[0][1], places=5)
