@@ -122,7 +122,7 @@ def test_batched_weights_are_those_of_each_matrix():
     for k in range(3):
         assert torch.equal(together[k], transport_plan(cost[k], 0.1, row_weights=weights[k]))
     with pytest.raises(ValueError, match="row weights"):
-        transport(cost.numpy(), 0.1, row_weights=weights[:2].numpy())
+        transport(np.array(cost.tolist()), 0.1, row_weights=np.array(weights[:2].tolist()))
 
 
 def test_infinite_costs_forbid_pairs():
