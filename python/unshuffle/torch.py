@@ -174,7 +174,10 @@ class _Layer(torch.autograd.Function):
         ctx.save_for_backward(cost, row_weights, column_weights, epsilon)  # reading them raises if they were changed
         ctx.result, ctx.options = result, options
         ctx.plan = _solve(cost, row_weights, column_weights, float(epsilon), options)
-        return _of_plan(ctx.plan, result).reshape(cost.shape if result == "plan" else cost.shape[:-2]).to(cost)
+        made = _of_plan(ctx.plan, result)
+        if result == "plan":
+            return made.reshape(cost.shape).to(cost).masked_fill(torch.isinf(cost), 0)
+        return made.reshape(cost.shape[:-2]).to(cost)
 
     @staticmethod
     def backward(ctx: Any, upstream: Any) -> Any:
