@@ -21,7 +21,7 @@ mkdir -p "$root/wheels"
 tag=$(chroot "$root" /usr/bin/python3 -c 'import sys; print("cp%d%d" % sys.version_info[:2])')
 wheel=$(ls build/wheels/unshuffle-*-"$tag"-*.whl)
 cp "$wheel" "$root/wheels/"
-python3 -m pip download --quiet --only-binary :all: --python-version "${tag#cp}" --dest "$root/wheels" numpy scikit-learn
+python3 -m pip download --quiet --only-binary :all: --python-version "${tag#cp}" --dest "$root/wheels" "$wheel"
 cp tests/package/wheel.py "$root/"
 
 mountpoint -q "$root/proc" || mount -t proc proc "$root/proc"  # programs find their libraries by it
