@@ -75,7 +75,7 @@ def difference(stored, fresh):
     if len(stored) != len(fresh):
         return f"{len(fresh)} lines are printed, {len(stored)} are stored"
     for before, now in zip(stored, fresh):
-        close = all(math.isclose(a, b, rel_tol=0.03, abs_tol=0.02) for a, b in zip(before[1], now[1]))
+        close = all(math.isclose(a, b, rel_tol=0.03, abs_tol=0.005) for a, b in zip(before[1], now[1]))
         if before[0] != now[0] or not close:
             return f"printed is {now}, stored is {before}"
     return None
