@@ -11,7 +11,8 @@ CloudBlock::CloudBlock(BlockRows responses, BlockRows features, const EvaluatorO
       transport_({.policies = policies_,
                   .response_cost =
                       std::holds_alternative<transport::Sampled>(policies_.rows) ? std::move(log_absence) : Vector(),
-                  .tolerance = options.tolerance}) {}
+                  .tolerance = options.tolerance,
+                  .accuracy = options.accuracy}) {}
 
 BlockValue CloudBlock::solve(Matrix t, Matrix s, double epsilon, Objective objective) {
   t_ = std::move(t);
@@ -24,6 +25,7 @@ BlockValue CloudBlock::solve(Matrix t, Matrix s, double epsilon, Objective objec
   value.objective = objective == Objective::transport ? report.transport_cost
                                                       : report.value + paper_constant(responses_, features_, epsilon);
   value.marginal_error = report.marginal_error;
+  value.compression_error = report.compression_error;
   value.iterations = report.iterations;
   value.converged = report.converged;
   value.message = report.message;

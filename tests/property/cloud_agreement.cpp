@@ -101,6 +101,24 @@ TEST(CloudAgreement, SeveralBoxes) {
   }
 }
 
+/// Where points are dense for ε, and nodes stand for them.
+TEST(CloudAgreement, NodesForPoints) {
+  Draw draw(2606);
+  Worst worst("clouds against dense, nodes for points");
+  for (const auto& [rows, columns] : policy_pairs(40)) {
+    Clouds clouds{draw.normals(draw.integer(330, 360), 2), draw.normals(draw.integer(330, 360), 2), {}, {}};
+    clouds.row_weights = draw.weights(clouds.t.rows());
+    clouds.column_weights = draw.weights(clouds.s.rows());
+    const double epsilon = draw.log_uniform(30, 90);
+    const MarginalPolicies policies = of_sizes(rows, columns, clouds.t.rows(), clouds.s.rows());
+    CloudTransport transport({.policies = policies, .response_cost = {}});
+    const CloudReport report = solve(transport, clouds, epsilon);
+    EXPECT_GT(report.compression_error, 0) << "no nodes";
+    EXPECT_LE(report.compression_error, 1e-10);
+    compare(clouds, policies, epsilon, worst);
+  }
+}
+
 // A cost of a row's own mass is one of all its pairs; the cost <C, Γ> does not contain it.
 TEST(CloudAgreement, ResponsesThatPayForTheirMass) {
   Draw draw(2603);
