@@ -46,7 +46,7 @@ Matrix covariance_of(const TwoClouds& clouds, const SpatialMap& map, const Vecto
   const Matrix moved = map.part(Side::feature, clouds.z, w);
   Matrix information = Matrix::Zero(w.size(), w.size());
   for (Index i = 0; i < clouds.y.rows(); ++i) {
-    const Matrix off = (clouds.y.row(i) - moved.rowwise()).eval();
+    const Matrix off = (-moved).rowwise() + clouds.y.row(i);
     Vector score = Vector::Zero(w.size());
     map.pull_back_part(Side::feature, clouds.z, w, found.probabilities.row(i).transpose().asDiagonal() * off, score);
     information += score * score.transpose();

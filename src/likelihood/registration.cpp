@@ -15,7 +15,7 @@ constexpr double first_noise = 0.5, compared_noise = 0.15, last_noise = 0.02;
 constexpr double cooling = 0.8;
 constexpr Index space_starts = 144, plane_starts = 36;
 constexpr std::size_t most_refined = 24;
-constexpr int most_steps = 300;
+constexpr int most_settling_steps = 300;
 /// Poses that move the features no further apart than this, in standard deviations of the responses, are the same.
 constexpr double same_pose = 0.1;
 
@@ -75,9 +75,9 @@ std::vector<Pose> starting_poses(const TwoClouds& clouds, const SpatialMap& map,
   return starts;
 }
 
-class Registration {
+class RotationSearch {
  public:
-  Registration(const TwoClouds& clouds, const SpatialMap& map, const ClutterFit::Fixed& fixed)
+  RotationSearch(const TwoClouds& clouds, const SpatialMap& map, const ClutterFit::Fixed& fixed)
       : clouds_(clouds), map_(map), fixed_(fixed), unit_(clouds.variance()) {}
 
   /// Cools to `last`; the nats are those at that noise.
@@ -105,7 +105,7 @@ class Registration {
 
   bool settle(ClutterFit& fit, int& steps) const {
     const double little = 1e-9 * std::sqrt(unit_);
-    for (int k = 0; k < most_steps; ++k, ++steps) {
+    for (int k = 0; k < most_settling_steps; ++k, ++steps) {
       const double before = fit.pose().variance;
       const double moved = fit.step(0);
       if (moved < little && std::abs(fit.pose().variance - before) <= 1e-6 * before) return true;
@@ -131,13 +131,13 @@ double gain_by_chance(const SpatialMap& map, int starts, Index rows) {
 
 Registered registered(const TwoClouds& clouds, const SpatialMap& map, const ClutterFit::Fixed& fixed,
                       const KeepGoing& keep_going) {
-  const Registration registration(clouds, map, fixed);
+  const RotationSearch search(clouds, map, fixed);
   Registered result;
   const Index first = map.dimension() == 2 ? plane_starts : space_starts;
   for (const Index more : {Index{1}, Index{5}}) {  // more where few rows have partners, or many maps fit
     std::vector<Pose> poses = starting_poses(clouds, map, more * first);
     result.starts += static_cast<int>(poses.size());
-    registration.refine(poses, result.steps);
+    search.refine(poses, result.steps);
     poses.insert(poses.end(), result.poses.begin(), result.poses.end());
     result.poses = distinct(std::move(poses), clouds, most_refined);
     result.stopped = !keep_going(more == 1 ? 0.2 : 0.9);
@@ -146,7 +146,7 @@ Registered registered(const TwoClouds& clouds, const SpatialMap& map, const Clut
     if (result.stopped || (gap >= certain_gap && result.poses.front().nats > chance)) break;
   }
   ClutterFit fit(clouds, map, fixed, result.poses.front());
-  result.converged = registration.settle(fit, result.steps);
+  result.converged = search.settle(fit, result.steps);
   result.poses.front() = fit.pose();
   result.probabilities = fit.probabilities();
   (void)keep_going(1);
