@@ -6,7 +6,7 @@
 #include "likelihood/registration.hpp"
 #include "oracle/transport_support.hpp"
 #include "support/complaint.hpp"
-#include "unshuffle/fitted/fit.hpp"
+#include "unshuffle/fitted/fitted.hpp"
 
 namespace unshuffle {
 namespace {
