@@ -34,6 +34,7 @@ ClutterFit::ClutterFit(const TwoClouds& clouds, const SpatialMap& map, const Fix
       least_variance_(1e-12 * clouds.variance()),
       feature_alone_(Vector::Constant(clouds.z.rows(), 0.5)) {
   if (fixed_.links > 0) pose_.links = fixed_.links;
+  pose_.links = std::min(pose_.links, static_cast<double>(std::min(clouds.y.rows(), clouds.z.rows())));
 }
 
 void ClutterFit::expect() {

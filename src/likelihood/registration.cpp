@@ -97,18 +97,19 @@ class RotationSearch {
     poses = distinct(std::move(poses), clouds_, most_refined);
     in_parallel(poses.size(), [&](std::size_t k) {
       ClutterFit fit(clouds_, map_, fixed_, cooled(poses[k], cooling * compared_noise, last_noise, of_pose[k]));
-      (void)settle(fit, of_pose[k]);
+      (void)settle(fit, 1e-5, of_pose[k]);
       poses[k] = fit.pose();
     });
     for (const int count : of_pose) steps += count;
   }
 
-  bool settle(ClutterFit& fit, int& steps) const {
-    const double little = 1e-9 * std::sqrt(unit_);
+  /// Until a step moves the features by no more than this share of the responses' standard deviation.
+  bool settle(ClutterFit& fit, double share, int& steps) const {
+    const double little = share * std::sqrt(unit_);
     for (int k = 0; k < most_settling_steps; ++k, ++steps) {
       const double before = fit.pose().variance;
       const double moved = fit.step(0);
-      if (moved < little && std::abs(fit.pose().variance - before) <= 1e-6 * before) return true;
+      if (moved < little && std::abs(fit.pose().variance - before) <= 1e3 * share * before) return true;
       if (moved < little && fit.pose().variance <= 1e-11 * unit_) return true;
     }
     return false;
@@ -121,6 +122,41 @@ class RotationSearch {
   double unit_;
 };
 
+/// Enough responses, evenly from the table, to tell maps apart: each still has its partner among all features.
+TwoClouds with_fewer_responses(const TwoClouds& clouds) {
+  constexpr Index enough = 250;
+  const Index n = clouds.y.rows(), count = std::min(n, enough);
+  std::vector<Index> rows;
+  for (Index k = 0; k < count; ++k) rows.push_back((2 * k + 1) * n / (2 * count));
+  return {clouds.y(rows, Eigen::all), clouds.z, clouds.volume};
+}
+
+/// The most likely with all responses, to the end.
+void finish(Registered& result, const TwoClouds& clouds, const SpatialMap& map, const ClutterFit::Fixed& fixed,
+            double share) {
+  constexpr std::size_t most_finished = 4;
+  if (result.poses.size() > most_finished) result.poses.resize(most_finished);
+  const RotationSearch search(clouds, map, fixed);
+  std::vector<int> steps(result.poses.size(), 0);
+  std::vector<char> converged(result.poses.size(), 0);
+  std::vector<Matrix> probabilities(result.poses.size());
+  for (std::size_t k = 0; k < result.poses.size(); ++k) {
+    result.poses[k].links /= share;
+    ClutterFit fit(clouds, map, fixed, result.poses[k]);
+    converged[k] = search.settle(fit, 1e-9, steps[k]);
+    result.poses[k] = fit.pose();
+    probabilities[k] = fit.probabilities();
+    result.steps += steps[k];
+  }
+  const auto best =
+      static_cast<std::size_t>(std::max_element(result.poses.begin(), result.poses.end(),
+                                                [](const Pose& a, const Pose& b) { return a.nats < b.nats; }) -
+                               result.poses.begin());
+  result.converged = converged[best] != 0;
+  result.probabilities = std::move(probabilities[best]);
+  result.poses = distinct(std::move(result.poses), clouds, most_finished);
+}
+
 }  // namespace
 
 double gain_by_chance(const SpatialMap& map, int starts, Index rows) {
@@ -131,24 +167,24 @@ double gain_by_chance(const SpatialMap& map, int starts, Index rows) {
 
 Registered registered(const TwoClouds& clouds, const SpatialMap& map, const ClutterFit::Fixed& fixed,
                       const KeepGoing& keep_going) {
-  const RotationSearch search(clouds, map, fixed);
+  const TwoClouds few = with_fewer_responses(clouds);
+  const double share = static_cast<double>(few.y.rows()) / static_cast<double>(clouds.y.rows());
+  const ClutterFit::Fixed fixed_of_few{fixed.noise_variance, share * fixed.links};
+  const RotationSearch search(few, map, fixed_of_few);
   Registered result;
   const Index first = map.dimension() == 2 ? plane_starts : space_starts;
   for (const Index more : {Index{1}, Index{5}}) {  // more where few rows have partners, or many maps fit
-    std::vector<Pose> poses = starting_poses(clouds, map, more * first);
+    std::vector<Pose> poses = starting_poses(few, map, more * first);
     result.starts += static_cast<int>(poses.size());
     search.refine(poses, result.steps);
     poses.insert(poses.end(), result.poses.begin(), result.poses.end());
-    result.poses = distinct(std::move(poses), clouds, most_refined);
+    result.poses = distinct(std::move(poses), few, most_refined);
     result.stopped = !keep_going(more == 1 ? 0.2 : 0.9);
     const double gap = result.poses.size() > 1 ? result.poses[0].nats - result.poses[1].nats : certain_gap;
-    const double chance = gain_by_chance(map, result.starts, clouds.y.rows());
+    const double chance = gain_by_chance(map, result.starts, few.y.rows());
     if (result.stopped || (gap >= certain_gap && result.poses.front().nats > chance)) break;
   }
-  ClutterFit fit(clouds, map, fixed, result.poses.front());
-  result.converged = search.settle(fit, result.steps);
-  result.poses.front() = fit.pose();
-  result.probabilities = fit.probabilities();
+  finish(result, clouds, map, fixed, share);
   (void)keep_going(1);
   return result;
 }
