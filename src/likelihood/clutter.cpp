@@ -67,8 +67,21 @@ double ClutterFit::nats() const {
   return found - anywhere;
 }
 
+/// Σ P|y - f|² at the new map, about the targets as before and the targets' own, over its degrees of freedom: a map
+/// that goes through a few points exactly tells nothing of the noise.
+double ClutterFit::estimated_variance(const SpatialTransform& before, const Matrix& targets,
+                                      const Vector& of_features) const {
+  if (fixed_.noise_variance > 0) return fixed_.noise_variance;
+  const double free = of_features.sum() * static_cast<double>(targets.cols()) - static_cast<double>(map_.parameters());
+  if (!(free > 1)) return pose_.variance;
+  const double about =
+      links_.cwiseProduct(squares_).sum() - of_features.dot((targets - before.of(clouds_.z)).rowwise().squaredNorm());
+  const double left = of_features.dot((targets - pose_.transform.of(clouds_.z)).rowwise().squaredNorm());
+  return std::max(least_variance_, (std::max(0.0, about) + left) / free);
+}
+
 double ClutterFit::step(double variance) {
-  if (variance > 0) pose_.variance = variance;
+  if (variance > 0) pose_.variance = std::max(variance, fixed_.noise_variance);
   expect();
   pose_.nats = nats();
   const Vector of_features = links_.colwise().sum().transpose();
@@ -79,18 +92,7 @@ double ClutterFit::step(double variance) {
   const SpatialTransform before = pose_.transform;
   pose_.transform = map_.fitted(clouds_.z, targets, of_features);
   if (fixed_.links == 0) pose_.links = std::clamp(total, 1.0, std::min(n, m));
-  if (fixed_.noise_variance > 0) {
-    pose_.variance = std::max(pose_.variance, fixed_.noise_variance);
-    if (variance == 0) pose_.variance = fixed_.noise_variance;
-  } else if (variance == 0) {
-    // Σ P|y - f|² at the new map: about the targets as before, and the targets' own residuals.
-    const Matrix moved = pose_.transform.of(clouds_.z);
-    const double about = (links_.cwiseProduct(squares_)).sum() -
-                         of_features.dot((targets - before.of(clouds_.z)).rowwise().squaredNorm());
-    const double left = of_features.dot((targets - moved).rowwise().squaredNorm());
-    pose_.variance =
-        std::max(least_variance_, (std::max(0.0, about) + left) / (total * static_cast<double>(moved.cols())));
-  }
+  if (variance == 0) pose_.variance = estimated_variance(before, targets, of_features);
   return (pose_.transform.of(clouds_.z) - before.of(clouds_.z)).norm() / std::sqrt(m);
 }
 

@@ -51,6 +51,8 @@ class ClutterFit {
  private:
   void expect();
   [[nodiscard]] double nats() const;
+  [[nodiscard]] double estimated_variance(const SpatialTransform& before, const Matrix& targets,
+                                          const Vector& of_features) const;
 
   const TwoClouds& clouds_;
   const SpatialMap& map_;

@@ -15,7 +15,7 @@ constexpr double first_noise = 0.5, compared_noise = 0.15, last_noise = 0.02;
 constexpr double cooling = 0.8;
 constexpr Index space_starts = 144, plane_starts = 36;
 constexpr std::size_t most_refined = 24;
-constexpr int most_settling_steps = 300;
+constexpr int most_brief_steps = 40, most_settling_steps = 300;
 /// Poses that move the features no further apart than this, in standard deviations of the responses, are the same.
 constexpr double same_pose = 0.1;
 
@@ -97,16 +97,16 @@ class RotationSearch {
     poses = distinct(std::move(poses), clouds_, most_refined);
     in_parallel(poses.size(), [&](std::size_t k) {
       ClutterFit fit(clouds_, map_, fixed_, cooled(poses[k], cooling * compared_noise, last_noise, of_pose[k]));
-      (void)settle(fit, 1e-5, of_pose[k]);
+      (void)settle(fit, 1e-5, most_brief_steps, of_pose[k]);
       poses[k] = fit.pose();
     });
     for (const int count : of_pose) steps += count;
   }
 
   /// Until a step moves the features by no more than this share of the responses' standard deviation.
-  bool settle(ClutterFit& fit, double share, int& steps) const {
+  bool settle(ClutterFit& fit, double share, int most, int& steps) const {
     const double little = share * std::sqrt(unit_);
-    for (int k = 0; k < most_settling_steps; ++k, ++steps) {
+    for (int k = 0; k < most; ++k, ++steps) {
       const double before = fit.pose().variance;
       const double moved = fit.step(0);
       if (moved < little && std::abs(fit.pose().variance - before) <= 1e3 * share * before) return true;
@@ -143,7 +143,7 @@ void finish(Registered& result, const TwoClouds& clouds, const SpatialMap& map, 
   for (std::size_t k = 0; k < result.poses.size(); ++k) {
     result.poses[k].links /= share;
     ClutterFit fit(clouds, map, fixed, result.poses[k]);
-    converged[k] = search.settle(fit, 1e-9, steps[k]);
+    converged[k] = search.settle(fit, 1e-9, most_settling_steps, steps[k]);
     result.poses[k] = fit.pose();
     probabilities[k] = fit.probabilities();
     result.steps += steps[k];
@@ -162,7 +162,7 @@ void finish(Registered& result, const TwoClouds& clouds, const SpatialMap& map, 
 double gain_by_chance(const SpatialMap& map, int starts, Index rows) {
   constexpr double decided = 3;
   return std::log(static_cast<double>(starts)) +
-         0.5 * static_cast<double>(map.parameters()) * std::log(static_cast<double>(rows)) + decided;
+         static_cast<double>(map.parameters()) * std::log(static_cast<double>(rows)) + decided;
 }
 
 Registered registered(const TwoClouds& clouds, const SpatialMap& map, const ClutterFit::Fixed& fixed,

@@ -176,7 +176,7 @@ struct Registration {
   static void describe(Self& self, Visit&& visit) {
     visit(OptionText{"outliers",
                      "Share of the responses that have no partner among the features; negative: estimated.",
-                     {"below 1", [](double v) { return v < 1; }}},
+                     {"below 1", [](double v) { return v < 1 && std::isfinite(v); }}},
           self.outliers);
     describe_each(visit, self.precision, self.noise);
   }
