@@ -61,12 +61,12 @@ def by_unshuffle(program, z, y, _):
         for name, table, columns in (("y", y, "y1,y2,y3"), ("z", z, "z1,z2,z3")):
             np.savetxt(f"{folder}/{name}.csv", table, delimiter=",", header=columns, comments="")
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([program, "fit", "y.csv", "z.csv", "--response", "y1,y2,y3", "--model", "rigid", "--json", "fit.json"],
+        subprocess.run([program, "fit", "y.csv", "z.csv", "--response", "y1,y2,y3", "--model", "rigid", "--out", "fit.json"],
                        cwd=folder, check=False, capture_output=True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         fit = json.loads(pathlib.Path(f"{folder}/fit.json").read_text())
     seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return rotation(list(fit["parameters"].values())[:3]), seconds
+    return rotation([value for name, value in fit["coefficients"].items() if name.startswith("turn:")]), seconds
 
 
 def by_pycpd(_, z, y, outliers):

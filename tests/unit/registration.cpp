@@ -7,6 +7,7 @@
 #include "oracle/transport_support.hpp"
 #include "support/complaint.hpp"
 #include "unshuffle/fitted/fitted.hpp"
+#include "unshuffle/report/json.hpp"
 
 namespace unshuffle {
 namespace {
@@ -123,6 +124,19 @@ TEST(Registration, does_not_depend_on_threads) {
     return fit(made.problem, SpatialMap(MapKind::rigid), Registration{}, execution).result().parameters;
   };
   EXPECT_EQ(with(1), with(3));
+}
+
+/// The share without a partner is part of the plan that pairs are made from.
+TEST(Registration, keeps_what_it_found_in_its_file) {
+  Draw draw(2647);
+  const Scene made = scene(draw, 40, 70, 0.25, 0.02);
+  for (const Estimator& method : {Estimator(Auto{}), Estimator(Registration{})}) {
+    const Fitted fitted = fit(made.problem, SpatialMap(MapKind::rigid), method);
+    const SavedFit saved = fit_from_json(to_json(fitted.result(), fitted.context()), "fit.json");
+    EXPECT_EQ(std::get<Registration>(saved.context.chosen).outliers,
+              std::get<Registration>(fitted.context().chosen).outliers);
+    EXPECT_NEAR(fitted.result().plan.matched_share, 0.75, 0.08);
+  }
 }
 
 TEST(Registration, refuses_evidence_that_it_does_not_read) {
