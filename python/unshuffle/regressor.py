@@ -48,7 +48,7 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
     """Fits a regression and the row links together.
 
     ``fit(X, y)`` takes one table whose response may be (partly) shuffled against the rows; ``fit_tables`` takes two
-    tables whose rows are not linked, of equal length or not. ``predict`` is for rows that are complete.
+    tables of any lengths whose rows are not linked. ``predict`` takes complete rows.
 
     Parameters
     ----------
@@ -59,11 +59,11 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
     hint : "rows" when row i of one table probably belongs to row i of the other, "none" when the order means nothing;
         "auto": rows for ``fit``, nothing known for ``fit_tables``.
     missing : rows of data frames with missing cells: "drop", "error", or "indicator" for the mean and a column that marks it.
-    random_state : the seed of everything random, or a NumPy generator to draw it from; None draws another one every time.
+    random_state : the seed of everything random, or a NumPy generator to draw it from; None draws a new one every time.
     n_jobs : threads; None or -1 for all; the answer does not depend on it.
     progress : a function of (done, total), which stops the fit by returning False; True for a bar (needs tqdm).
 
-    Options of single methods; one that the method does not read is refused:
+    Options of the methods; one that the chosen method does not read is an error:
 
     {options}
 
@@ -76,7 +76,7 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
     coef_names_ : what they belong to: the columns of data frames, else x1, ..., z1, ...
     coefficients_, std_errors_ : by name; a standard error is None when the method has none.
     intervals_ : by name, both ends of the 95 % interval; ``intervals(level)`` for another.
-    verdict_ : "identified", "weakly identified", "not identifiable" or "not judged".
+    verdict_ : "identified", "weakly identified", "not identifiable" or "not assessed".
     alternatives_ : other coefficients that explain the data, each as a dict.
     vcov_ : covariance of all parameters in the order of parameter_names_; None when the method has none.
     notes_ : what was left out or coded, one sentence each.
