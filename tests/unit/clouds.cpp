@@ -103,7 +103,7 @@ TEST(CloudsBackend, gives_the_same_bits_on_any_number_of_threads_wherever_arrays
       omp_set_num_threads(threads);
       transport::CloudTransport clouds({.policies = {}, .response_cost = {}});
       (void)clouds.solve({t, a}, {s, b}, epsilon);
-      forces.push_back(clouds.gradient(Side::feature, transport::Objective::transport));
+      forces.push_back(clouds.gradient(Side::feature, Objective::transport));
     }
     for (const Matrix& other : forces) EXPECT_EQ(other, forces[0]) << n << " points, epsilon " << epsilon;
   }
