@@ -274,7 +274,11 @@ std::vector<std::string> inputs_of(const TableOptions& options) {
 
 void add_model_options(CLI::App& command, ModelOptions& options) {
   options.model_given =
-      command.add_option("--model", options.model, "linear, sine or spline:K with K knots per feature.")
+      command
+          .add_option(
+              "--model", options.model,
+              "linear, sine, spline:K with K knots per feature; for points in the plane or in space rigid, similarity "
+              "or affine.")
           ->capture_default_str();
   command.add_flag("--no-intercept", options.no_intercept, "Fit through the origin.");
 }

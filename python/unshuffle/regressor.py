@@ -53,7 +53,8 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
     Parameters
     ----------
     method : how rows are linked: "auto" examines the data and explains its choice; see docs/methods.
-    model : "linear", "sine" or "spline:K" with K knots per feature.
+    model : "linear", "sine", "spline:K" with K knots per feature; for points in the plane or in space "rigid",
+        "similarity" or "affine".
     fit_intercept : whether the model has an intercept (never with "sine").
     hint : "rows" when row i of one table probably belongs to row i of the other, "none" when the order means nothing;
         "auto": rows for ``fit``, nothing known for ``fit_tables``.

@@ -33,6 +33,10 @@ constexpr std::array<EstimatorTraits, std::variant_size_v<Estimator>> table{{
      .prior = true,
      .likelihood = true,
      .in_pieces = true},
+    {.name = "registration",
+     .help = "maximum likelihood of a rigid, similar or affine map, some rows without a partner, from any rotation",
+     .dense = true,
+     .compared = Compared::on_request},
     {.name = "robot",
      .help = "descent on the transport cost by its exact gradient; every row has a partner",
      .prior = true,
@@ -140,6 +144,14 @@ transport::MarginalPolicy relaxed(const RobustSide& side, const RobustSide& othe
   if (side.rho > 0) return transport::Ball{.spread = side.spread()};
   const double partners = (1 - other.left_out()) * other.rows;
   const double left_out = std::max(side.left_out(), 1 - partners / side.rows);
+  return transport::Ball{.spread = left_out / (1 - left_out)};
+}
+
+/// A share of a side's rows may stay unmatched.
+transport::MarginalPolicy without(double share) {
+  constexpr double none = 1e-6, most = 0.99;
+  if (!(share > none)) return transport::Exact{};
+  const double left_out = std::min(share, most);
   return transport::Ball{.spread = left_out / (1 - left_out)};
 }
 
@@ -302,6 +314,11 @@ std::string all_as_text(const Estimator& estimator) {
 EvaluatorOptions plan_options(const Estimator& estimator, double responses, double features) {
   EvaluatorOptions result = std::visit([](const auto& one) { return plan_of(one); }, estimator);
   if (traits_of(estimator).likelihood) result.response_side = result.feature_side = transport::Sampled{};
+  if (const auto* registration = std::get_if<Registration>(&estimator)) {
+    const double links = (1 - std::max(0.0, registration->outliers)) * responses;
+    result.response_side = without(1 - links / responses);
+    result.feature_side = without(1 - links / features);
+  }
   if (const auto* robust = std::get_if<RobotRobust>(&estimator)) {
     const RobustSide response_side{robust->rho1, responses, robust->unmatched};
     const RobustSide feature_side{robust->rho2, features, robust->unmatched};

@@ -298,7 +298,7 @@ void require_feasible(const Problem& problem, const Model& bound, const Estimato
       fmt::format("{} × {} rows on the dense backend", problem.responses(), problem.features()),
       fmt::format("; use groups ({}), or with an additive model, without prior weights, a method that has no "
                   "matrix of all pairs: one response then takes memory linear in the rows, and so do several "
-                  "with {}, which is slow",
+                  "with {}",
                   option("group"), option("backend", "clouds")));
 }
 

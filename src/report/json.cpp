@@ -211,6 +211,16 @@ Json options_of(const Estimator& estimator) {
   return out;
 }
 
+/// Options of the estimator that was chosen that differ from those it would have by the options asked for.
+Json options_found(const FitContext& context) {
+  const Json asked = options_of(context.estimator), standard = options_of(*estimator_named(name_of(context.chosen))),
+             chosen = options_of(context.chosen);
+  Json out = Json::object();
+  for (const auto& [name, value] : chosen.items())
+    if (value != (asked.contains(name) ? asked[name] : standard[name])) out[name] = value;
+  return out;
+}
+
 Json codes_of(const std::vector<ColumnCode>& codes) {
   Json list = Json::array();
   for (const ColumnCode& code : codes) {
@@ -450,6 +460,8 @@ Estimator estimator_of(const Json& object, const char* key, const std::string& s
   } else {
     for (const char* name : older_options) options[name] = object.contains(name) ? object[name] : Json();
   }
+  if (std::string_view(key) == "chosen" && object.contains("chosen_options"))
+    options.update(json_value<Json>(object, "chosen_options", source));
   for (const auto& [name, standard] : option_values(*estimator)) {
     const auto found = options.find(name);
     if (found == options.end() || found->is_null()) continue;
@@ -516,6 +528,7 @@ std::string to_json(const Result& fit, const FitContext& context) {
   older.update(options_of(context.estimator));
   for (const char* name : older_options) out[name] = older[name] == -1.0 ? Json() : older[name];
   out.update(context_of(context));
+  if (Json found = options_found(context); !found.empty()) out["chosen_options"] = std::move(found);
   return json_text(out, 2);
 }
 

@@ -110,7 +110,7 @@ TEST(CloudsBackend, gives_the_same_bits_on_any_number_of_threads_wherever_arrays
   omp_set_num_threads(before);
 }
 
-TEST(CloudsBackend, is_chosen_when_asked_for_several_responses_of_an_additive_model) {
+TEST(CloudsBackend, is_chosen_when_asked_for_or_where_it_pays) {
   Draw draw(2613);
   const auto chosen = [&](Index n, Index outputs, Backend wanted) {
     Problem problem;
@@ -121,6 +121,11 @@ TEST(CloudsBackend, is_chosen_when_asked_for_several_responses_of_an_additive_mo
   };
   EXPECT_EQ(chosen(300, 2, Backend::automatic), Backend::dense);
   EXPECT_EQ(chosen(300, 2, Backend::clouds), Backend::clouds);
+  EXPECT_EQ(chosen(2999, 3, Backend::automatic), Backend::dense);
+  EXPECT_EQ(chosen(3001, 3, Backend::automatic), Backend::clouds);
+  EXPECT_EQ(chosen(3001, 3, Backend::dense), Backend::dense);
+  EXPECT_EQ(chosen(3001, 4, Backend::automatic), Backend::dense);
+  EXPECT_EQ(chosen(20001, 4, Backend::automatic), Backend::clouds);
   EXPECT_EQ(chosen(300, 1, Backend::automatic), Backend::sorted);
   EXPECT_EQ(
       complaint([&] { (void)chosen(300, 9, Backend::clouds); }),

@@ -166,6 +166,22 @@ struct Entropic {
   }
 };
 
+/// Maximum likelihood of a map of the plane or of space, some rows of either table without a partner.
+struct Registration {
+  double outliers = -1;  ///< Negative: estimated.
+  Precision precision{};
+  Noise noise{};
+
+  template <class Self, class Visit>
+  static void describe(Self& self, Visit&& visit) {
+    visit(OptionText{"outliers",
+                     "Share of the responses that have no partner among the features; negative: estimated.",
+                     {"below 1", [](double v) { return v < 1 && std::isfinite(v); }}},
+          self.outliers);
+    describe_each(visit, self.precision, self.noise);
+  }
+};
+
 struct PaperSettings {
   bool paper = false;
 
@@ -398,8 +414,8 @@ struct SinkhornGw {
 };
 
 /// In the order they are listed to users.
-using Estimator = std::variant<Auto, Mixture, Adjusted, Entropic, Robot, RobotRobust, RobotUnrolled, Ls, Oracle, Am, Em,
-                               HardEm, Rr, Rs, OneStep, SlicedGw, SinkhornGw>;
+using Estimator = std::variant<Auto, Mixture, Adjusted, Entropic, Registration, Robot, RobotRobust, RobotUnrolled, Ls,
+                               Oracle, Am, Em, HardEm, Rr, Rs, OneStep, SlicedGw, SinkhornGw>;
 
 /// Whether `unshuffle compare` tries it by default.
 enum class Compared {
