@@ -81,10 +81,10 @@ Slopes slopes_of(const Model& bound, const CandidateLinks& links, const Vector& 
           .variance = left.cwiseAbs2().rowwise().sum().dot(weights) / rows};
 }
 
-/// That the links which the mixture takes for right agree by chance: it needs its nats for its coefficients.
+/// That the links which the mixture takes for right agree by chance: of n rows, about nᵖ sets determine p coefficients.
 double chance_of(const Estimate& by_mixture, double rows) {
   const auto parameters = double(by_mixture.candidates.front().parameters.size());
-  return std::exp(-std::max(0.0, by_mixture.gain - 0.5 * parameters * std::log(rows)));
+  return std::exp(-std::max(0.0, by_mixture.gain - parameters * std::log(rows)));
 }
 
 }  // namespace
