@@ -299,7 +299,11 @@ TEST(OrderDoubts, are_averaged_by_their_odds) {
 }
 
 TEST(OrderVerdict, wrong_links_that_depend_on_features_need_less_evidence_where_normal_noise_shows_them_too) {
-  OrderEvidence evidence{.rows = 500, .linked = 400, .parameters = 5, .error = 0.1};
+  OrderEvidence evidence;
+  evidence.rows = 500;
+  evidence.linked = 400;
+  evidence.parameters = 5;
+  evidence.error = 0.1;
   const auto verdict = [&](double independence, double normal) {
     evidence.independence = independence;
     evidence.normal_independence = normal;
