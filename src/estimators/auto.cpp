@@ -140,10 +140,9 @@ Estimate of_least_risk(const Input& input, const Estimate& by_mixture, Estimate 
   if (in_order.covariance.size() > 0) in_order.covariance += shift * shift.transpose();
   for (WhatIf& other : in_order.identifiable.what_if) other.shift -= shift;
   in_order.choice += fmt::format(
-      "; by their expected errors, the answer is {:.0f} % the mixture's and the rest regression on all rows, {:.0f} % "
-      "of "
-      "the way to where adjusting for wrong links would take it",
-      100 * found.mixture, 100 * found.adjusted);
+      "; by their expected errors, the answer is {:.0f} % the mixture's and the rest regression on all rows, adjusted "
+      "for {:.0f} % wrong links",
+      100 * found.mixture, 100 * found.share);
   return in_order;
 }
 
