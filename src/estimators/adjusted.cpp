@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "estimators/family_regression.hpp"
 #include "estimators/unlinked.hpp"
 #include "likelihood/bootstrap.hpp"
 #include "likelihood/followed_mixture.hpp"
@@ -64,6 +65,8 @@ OrderEvidence evidence_of(const AdjustedAnswer& fit, const Input& input, const C
 }  // namespace
 
 Estimate estimate(const Adjusted& options, const Input& input) {
+  if (!options.family.is_gaussian() || input.problem.facts.wrong_rate.size() > 0)
+    return estimate_family_adjusted(options, input);
   require_linear_model(input, "adjusted");
   const CandidateLinks links = candidates_of(input.problem, input.bound, order_to_fit(input));
   const AdjustedAnswer fit = adjusted_fit(options, input, links);

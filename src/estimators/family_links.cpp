@@ -406,6 +406,7 @@ Identifiability judged(const std::vector<LinksOptimum>& found, double error, boo
 }  // namespace
 
 Estimate estimate_family_links(const Entropic& options, const Input& input) {
+  if (options.family.kind == FamilyKind::cox) refuse_unlinked_survival();
   require_use(options, input);
   const Family& family = family_of(options.family.kind);
   const std::size_t groups = blocks_of(input.problem).size();
