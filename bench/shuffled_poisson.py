@@ -15,8 +15,9 @@ import numpy as np
 
 
 def features(random, rows):
-    return np.column_stack([random.normal(size=rows), random.exponential(size=rows) - 1, random.uniform(-1.7, 1.7, rows),
-                            (random.uniform(size=rows) < 0.25) - 0.25])
+    """None of them symmetric, as the sign of one that is could not be told."""
+    return np.column_stack([random.gumbel(size=rows) / 1.28 - 0.45, random.exponential(size=rows) - 1,
+                            3.35 * random.uniform(size=rows) ** 2 - 1.12, (random.uniform(size=rows) < 0.25) - 0.25])
 
 
 def regression(z, y):
@@ -43,7 +44,7 @@ def main():
     parser.add_argument("--draws", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="number of the first draw")
     arguments = parser.parse_args()
-    truth = np.array([0.3, 0.8, -0.5, 0.4, 0.6])
+    truth = np.array([2.0, 0.4, -0.6, 0.5, 1.0])
     for draw in range(arguments.first, arguments.first + arguments.draws):
         random = np.random.default_rng(draw)
         z = features(random, arguments.rows)

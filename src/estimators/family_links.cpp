@@ -26,7 +26,6 @@ namespace {
 constexpr Index rows_of_search = 3000;   // starts are compared on so many
 constexpr std::size_t refined = 4;       // distinct optima of the sample that are taken to all rows
 constexpr double same_answer = 0.05;     // of the spread of η
-constexpr double as_likely = 3;          // nats
 constexpr double hopeless_gap = 20;      // nats behind on the sample beyond which an optimum is given up
 constexpr int brief = 8, thorough = 60;  // iterations before and after the best of many starts are chosen
 
@@ -89,6 +88,16 @@ class LinksSearch {
     return {problem, input_.bound, family_, plan};
   }
   [[nodiscard]] int evaluations() const { return evaluations_; }
+  /// That leave the distribution of the predictors as it is, where nothing else tells them apart.
+  [[nodiscard]] const std::vector<std::string>& symmetries() const { return symmetries_; }
+  /// Columns that can be rotated into each other, likewise.
+  [[nodiscard]] std::vector<std::string> rotatable() {
+    std::vector<std::string> names;
+    if (blocks().size() > 1 || input_.problem.x.cols() > 0) return names;
+    for (const Index column : gaussian_columns(input_.problem.z))
+      names.push_back(input_.problem.z_names[std::size_t(column)]);
+    return names;
+  }
 
  private:
   /// Every k-th group, or of one large group every k-th row of either table.
@@ -284,6 +293,7 @@ class LinksSearch {
     if (found.empty() || blocks().size() > 1 || input_.problem.x.cols() > 0) return;
     std::vector<LinksOptimum> images;
     for (const Symmetry& one : symmetries_of(input_.problem, input_.bound, found.front().theta.head(p_))) {
+      symmetries_.push_back(one.name);
       LinksOptimum image = found.front();
       image.theta.head(p_) = one.parameters;
       image.start = one.name;
@@ -306,6 +316,7 @@ class LinksSearch {
   Spread spread_;
   Matrix response_design_;
   std::vector<Block> blocks_;
+  std::vector<std::string> symmetries_;
   int evaluations_ = 0;
 };
 
@@ -378,24 +389,46 @@ double error_of_predictors(const Family& family, const Input& input, const Sprea
   return std::sqrt(std::max(0.0, weighted_gram(spread.design, each).cwiseProduct(covariance).sum() / double(m)));
 }
 
-Identifiability judged(const std::vector<LinksOptimum>& found, double error, bool curved, const std::string& rests_on,
-                       Index p) {
+struct LinksEvidence {
+  double error;  ///< Of predictors.
+  bool curved;   ///< The likelihood falls off to all sides.
+  std::string rests_on;
+  std::vector<std::string> symmetries, rotatable;
+};
+
+Identifiability judged(const std::vector<LinksOptimum>& found, const LinksEvidence& e, Index p) {
   const double gap = found.size() > 1 ? found[1].nats - found[0].nats : HUGE_VAL;
+  const auto symmetric = [&] {
+    return fmt::format(
+        "the distribution of the features is the same under {}, as far as the data tells; {}",
+        fmt::join(e.symmetries, ", "),
+        gap < certain_gap ? "the responses fit either way" : "only accidents of this sample speak for the answer");
+  };
   const auto more = [] {
     return fmt::format("give smaller groups ({}), known pairs ({}), or fewer features", option("group"),
                        option("known"));
   };
   const auto uncertain = [&] {
-    return fmt::format("predictors are uncertain by {:.2f} times what one linked response would leave open", error);
+    return fmt::format("predictors are uncertain by {:.2f} times what one linked response would leave open", e.error);
   };
   const std::vector<Rule> rules{
-      {!curved, Verdict::not_identifiable,
+      {!e.rotatable.empty(), Verdict::not_identifiable,
+       [&] {
+         return fmt::format(
+             "{} are jointly Gaussian as far as the data tells, so their coefficients can be rotated into "
+             "each other without changing the distribution of the response",
+             fmt::join(e.rotatable, ", "));
+       },
+       more},
+      {!e.curved, Verdict::not_identifiable,
        [] { return std::string("the likelihood has no maximum here: it is flat in some direction"); }, more},
-      {gap < as_likely, Verdict::not_identifiable,
+      {!e.symmetries.empty() && gap < certain_gap, Verdict::not_identifiable, symmetric, more},
+      {gap < decided_gap, Verdict::not_identifiable,
        [&] { return fmt::format("another solution ({}) is {:.1f} nats behind", found[1].start, gap); }, more},
-      {!(error <= known_at_all), Verdict::not_identifiable, uncertain, more},
-      {error > known_well, Verdict::weakly_identified, uncertain, more},
-      {true, Verdict::identified, [&] { return fmt::format("rests on {}", rests_on); }},
+      {!(e.error <= known_at_all), Verdict::not_identifiable, uncertain, more},
+      {e.error > known_well, Verdict::weakly_identified, uncertain, more},
+      {!e.symmetries.empty(), Verdict::weakly_identified, symmetric, more},
+      {true, Verdict::identified, [&] { return fmt::format("rests on {}", e.rests_on); }},
   };
   Identifiability made = first_that_holds(rules);
   for (std::size_t k = 1; k < found.size(); ++k)
@@ -433,8 +466,10 @@ Estimate estimate_family_links(const Entropic& options, const Input& input) {
   made.evaluations = search.evaluations();
   const Matrix covariance = all.topLeftCorner(p, p);
   const double error = error_of_predictors(family, input, search.spread(), best, covariance);
-  made.identifiable =
-      judged(found, error, curved, fmt::format("a {} law; {}", family.name(), sum.sums().in_words()), p);
+  made.identifiable = judged(found,
+                             {error, curved, fmt::format("a {} law; {}", family.name(), sum.sums().in_words()),
+                              search.symmetries(), search.rotatable()},
+                             p);
   if (curved) made.covariance = covariance;
   made.std_error_note = robust ? "from the likelihood over all links, robust (sandwich over groups)"
                                : "from the curvature of the likelihood over all links";

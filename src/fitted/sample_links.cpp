@@ -117,6 +117,8 @@ LinkSampler::LinkSampler(Problem problem, const Model& bound, const Result& resu
                                    name_of(context.chosen),
                                    option("method", estimators_with(&EstimatorTraits::likelihood))));
   }
+  if (context.law.family == FamilyKind::cox)
+    throw InvalidInput("links of a fit by cox cannot be drawn: they need its baseline hazard, which it does not keep");
   if (!rests_on_order(context.chosen)) return;
   if (problem_.outputs() != 1) {
     throw InvalidInput(

@@ -209,7 +209,7 @@ bool climb(const CoxMixture& mixture, CoxState& state, int steps, int& taken) {
 
 /// The column of the inverse information that belongs to a coordinate, by conjugate gradients.
 CoxVector solved(const CoxMixture& mixture, const CoxState& at, const CoxVector& right) {
-  constexpr int most_steps = 2000;
+  constexpr int gradient_steps = 2000;
   constexpr double accuracy = 1e-10;
   const CoxVector scale = mixture.scale(at);
   const auto scaled = [&](const CoxVector& v) {
@@ -220,7 +220,7 @@ CoxVector solved(const CoxMixture& mixture, const CoxState& at, const CoxVector&
   CoxVector left = right, direction = scaled(right);
   double square = left.dot(direction);
   const double first = square;
-  for (int k = 0; k < most_steps && square > accuracy * accuracy * first; ++k) {
+  for (int k = 0; k < gradient_steps && square > accuracy * accuracy * first; ++k) {
     stop_if_asked();
     const CoxVector image = mixture.information_times(at, direction);
     const double step = square / direction.dot(image);

@@ -11,7 +11,7 @@ namespace unshuffle {
 
 namespace {
 
-constexpr int most_steps = 200;
+constexpr int newton_steps = 200;
 
 /// Open links of a block, within which wrong ones point elsewhere.
 class Blocks {
@@ -153,7 +153,7 @@ Root root_of(const Vector& start, const Evaluate& evaluate) {
   Root root{start};
   Matrix jacobian;
   Vector value = evaluate(root.at, jacobian);
-  for (; root.iterations < most_steps; ++root.iterations) {
+  for (; root.iterations < newton_steps; ++root.iterations) {
     const Vector unit = jacobian.diagonal().cwiseAbs().cwiseSqrt().cwiseInverse();
     const auto size = [&](const Vector& f) { return unit.cwiseProduct(f).norm(); };
     Vector step = jacobian.fullPivLu().solve(value);
