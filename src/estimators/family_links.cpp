@@ -64,6 +64,11 @@ class LinksSearch {
     const std::optional<Problem> sample = part_to_search();
     const Problem& first = sample ? *sample : input_.problem;
     found = descended(first, starts(), brief);
+    if (!found.empty()) {
+      std::vector<LinksOptimum> more = descended(first, with_other_signs(found.front()), brief);
+      found.insert(found.end(), more.begin(), more.end());
+      std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.nats < b.nats; });
+    }
     keep_best(found, 2 * refined, HUGE_VAL);
     found = descended(first, std::move(found), thorough);
     keep_best(found, refined, hopeless_gap);
@@ -146,6 +151,37 @@ class LinksSearch {
     for (int k = 0; k < directions; ++k) {
       const Vector theta = alternation(within, k);
       if (theta.allFinite()) made.push_back({.theta = theta, .start = "sorted alternation"});
+    }
+    return made;
+  }
+
+  /// Without groups a feature and its mirror image have distributions much alike, so a search that ends with wrong
+  /// signs cannot leave them by small steps: all signs are tried, of many features one at a time.
+  std::vector<LinksOptimum> with_other_signs(const LinksOptimum& from) {
+    constexpr std::size_t few = 5;
+    std::vector<LinksOptimum> made;
+    if (blocks().size() > 1 || input_.problem.x.cols() > 0) return made;
+    const Eigen::RowVectorXd means = spread_.design.colwise().mean();
+    const std::vector<std::string> names = input_.bound.parameter_names();
+    std::vector<Index> features;
+    Index intercept = -1;
+    for (Index k = 0; k < p_; ++k) {
+      if (is_intercept(names[std::size_t(k)]))
+        intercept = k;
+      else
+        features.push_back(k);
+    }
+    const std::size_t subsets = features.size() <= few ? (std::size_t{1} << features.size()) - 1 : features.size();
+    for (std::size_t subset = 1; subset <= subsets; ++subset) {
+      LinksOptimum other{.theta = from.theta, .start = from.start + ", other signs"};
+      for (std::size_t k = 0; k < features.size(); ++k) {
+        const bool turned = features.size() <= few ? ((subset >> k) & 1U) != 0 : subset == k + 1;
+        if (!turned) continue;
+        const Index column = features[k];
+        if (intercept >= 0) other.theta(intercept) += 2 * from.theta(column) * means(column);
+        other.theta(column) *= -1;
+      }
+      made.push_back(std::move(other));
     }
     return made;
   }

@@ -1,6 +1,9 @@
 #include "likelihood/cox_mixture.hpp"
 
+#include <Eigen/LU>
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 
 #include "core/balanced_inverse.hpp"
@@ -12,40 +15,32 @@ namespace unshuffle {
 
 namespace {
 
-/// Parameters of the likelihood, and what follows from them for every row.
 struct CoxState {
   Vector w, delta;
   Baseline baseline;
-  Vector hazard;       ///< e^η.
-  Vector log_ratio;    ///< log K - log q.
-  Vector right;        ///< π.
-  Vector prior_right;  ///< s(λ); 1 where the link is known.
+  Vector hazard;        ///< r = e^η.
+  Vector other_hazard;  ///< Mean of r given the response where the link is wrong,
+  Vector other_square;  ///< and of r².
+  Vector log_other;     ///< log Q.
+  Vector right;         ///< π.
+  Vector prior_right;   ///< s(λ); 1 where the link is known.
   double log_likelihood = 0;
+
+  /// Mean of r given the response.
+  [[nodiscard]] Vector mean_hazard() const {
+    return right.cwiseProduct(hazard) + (Vector::Ones(right.size()) - right).cwiseProduct(other_hazard);
+  }
+  [[nodiscard]] Vector doubt() const { return right.array() * (1 - right.array()); }
 };
 
-/// A direction, or a gradient, in (w, δ, log h).
-struct CoxVector {
-  Vector w, delta, baseline;
-
-  [[nodiscard]] double dot(const CoxVector& other) const {
-    return w.dot(other.w) + delta.dot(other.delta) + baseline.dot(other.baseline);
-  }
-  void add(double scale, const CoxVector& other) {
-    w += scale * other.w;
-    delta += scale * other.delta;
-    baseline += scale * other.baseline;
-  }
-};
+double log_one_plus_exp(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
 
 class CoxMixture {
  public:
   CoxMixture(const FamilyRows& rows, const Vector& event, const LinkOdds& odds)
-      : rows_(rows), event_(event), odds_(odds), risk_(rows.y, event) {
-    const Baseline all = baseline_of(risk_, rows.weights, Vector::Zero(rows.size()));
-    log_other_ = -all.cumulative;
-    for (Index i = 0; i < rows.size(); ++i)
-      if (const Index k = risk_.at[std::size_t(i)]; k >= 0) log_other_(i) += std::log(all.hazard(k));
-  }
+      : rows_(rows), event_(event), odds_(odds), risk_(rows.y, event) {}
+
+  [[nodiscard]] Index coordinates() const { return rows_.design.cols() + odds_.start.size(); }
 
   [[nodiscard]] CoxState begin(const Vector& w, const Vector& delta) const {
     CoxState state;
@@ -56,80 +51,148 @@ class CoxMixture {
     return state;
   }
 
-  /// One step of EM; Cox regression takes one step of Newton's method, which the next one continues.
-  void step(CoxState& state) const {
-    const Vector weights = rows_.weights.cwiseProduct(state.right);
-    const Sample here = cox_sample(risk_, rows_, weights, state.w, true);
-    Vector move = -balanced_inverse(here.hessian) * here.gradient;
-    for (int halved = 0; halved < 20; ++halved, move *= 0.5)
-      if (cox_sample(risk_, rows_, weights, state.w + move, false).value <= here.value) break;
+  /// One step for w, δ and the baseline each; how far they moved.
+  double step(CoxState& state) const {
+    const Vector from = state.w, odds_before = state.delta;
+    const Vector exposure = state.hazard.cwiseProduct(state.baseline.cumulative);
+    const Vector weight = rows_.weights.cwiseProduct(state.right);
+    // The baseline follows w, which centring allows for.
+    const Vector informed = weight.cwiseProduct(exposure);
+    const Eigen::RowVectorXd centre = informed.transpose() * rows_.design / informed.sum();
+    const Matrix centred = rows_.design.rowwise() - centre;
+    Vector move = balanced_inverse(weighted_gram(centred, informed)) *
+                  (rows_.design.transpose() * weight.cwiseProduct(event_ - exposure));
+    constexpr double largest = 1;  // change of a predictor
+    const double change = (centred * move).cwiseAbs().maxCoeff();
+    if (change > largest) move *= largest / change;
     state.w += move;
-    state.baseline = baseline_of(risk_, weights, rows_.design * state.w + rows_.offset);
     if (state.delta.size() > 0) state.delta = best_odds(state);
     expect(state);
+    const double moved = update_baseline(state);
+    expect(state);
+    const double shift = (rows_.design * (state.w - from)).cwiseAbs().maxCoeff();
+    const double turned = state.delta.size() > 0 ? (state.delta - odds_before).cwiseAbs().maxCoeff() : 0;
+    return std::max({shift, moved, turned});
   }
 
-  /// Minus the Hessian of the log-likelihood times a direction.
-  [[nodiscard]] CoxVector information_times(const CoxState& at, const CoxVector& v) const {
-    const Vector along = rows_.design * v.w;
-    const Vector in_hazard = exposed(risk_, at.baseline.own, at.baseline.hazard.cwiseProduct(v.baseline));
-    const Vector& r = at.hazard;
-    Vector slope = martingale(at).cwiseProduct(along) - r.cwiseProduct(in_hazard);
-    for (Index i = 0; i < slope.size(); ++i)
-      if (const Index k = risk_.at[std::size_t(i)]; k >= 0) slope(i) += v.baseline(k);
-    const Vector in_odds = odds_along(v);
-    const Vector doubt = rows_.weights.cwiseProduct(doubt_of(at));
-    const Vector both = doubt.cwiseProduct(slope + in_odds);
-    const Vector prior = rows_.weights.array() * at.prior_right.array() * (1 - at.prior_right.array());
-    const Vector weight = rows_.weights.cwiseProduct(at.right).cwiseProduct(r);
-    CoxVector made;
-    made.w = rows_.design.transpose() * (weight.cwiseProduct(at.baseline.cumulative.cwiseProduct(along) + in_hazard) -
-                                         both.cwiseProduct(martingale(at)));
-    made.delta = odds_.design.transpose() * (prior.cwiseProduct(in_odds) - both);
-    made.baseline = at.baseline.hazard.cwiseProduct(
-        exposure_sums(risk_, at.baseline.own, weight.cwiseProduct(along) + both.cwiseProduct(r)) +
-        exposure_sums(risk_, at.baseline.own, weight).cwiseProduct(v.baseline));
-    for (Index i = 0; i < both.size(); ++i)
-      if (const Index k = risk_.at[std::size_t(i)]; k >= 0) made.baseline(k) -= both(i);
-    if (odds_.rate_precision > 0) made.delta += distance_from_rate(odds_, rows_.known, at.delta).hessian * v.delta;
+  /// The equations of (w, δ), a column each, of every row.
+  [[nodiscard]] Matrix equations(const CoxState& at) const {
+    const Index p = rows_.design.cols();
+    Matrix made(rows_.size(), coordinates());
+    made.leftCols(p) = rows_.weights.cwiseProduct(at.right).cwiseProduct(martingale(at)).asDiagonal() * rows_.design;
+    made.rightCols(coordinates() - p) =
+        rows_.weights.cwiseProduct(at.right - at.prior_right).asDiagonal() * odds_.design;
     return made;
   }
 
-  /// Of every row: its score times a direction.
-  [[nodiscard]] Vector scores_along(const CoxState& at, const CoxVector& v) const {
-    const Vector in_hazard = exposed(risk_, at.baseline.own, at.baseline.hazard.cwiseProduct(v.baseline));
-    Vector slope = martingale(at).cwiseProduct(rows_.design * v.w) - at.hazard.cwiseProduct(in_hazard);
-    for (Index i = 0; i < slope.size(); ++i)
-      if (const Index k = risk_.at[std::size_t(i)]; k >= 0) slope(i) += v.baseline(k);
-    return rows_.weights.cwiseProduct(at.right.cwiseProduct(slope) +
-                                      (at.right - at.prior_right).cwiseProduct(odds_along(v)));
+  /// Their sums at (w, δ) where the baseline suits them.
+  [[nodiscard]] Vector profile(const CoxState& near, const Vector& theta) const {
+    constexpr int most_rounds = 500;
+    constexpr double still = 1e-11;
+    CoxState state = near;
+    state.w = theta.head(rows_.design.cols());
+    state.delta = theta.tail(near.delta.size());
+    expect(state);
+    for (int k = 0; k < most_rounds; ++k) {
+      const double moved = update_baseline(state);
+      expect(state);
+      if (moved < still) break;
+    }
+    Vector sums = equations(state).colwise().sum().transpose();
+    if (odds_.rate_precision > 0)
+      sums.tail(near.delta.size()) -= distance_from_rate(odds_, rows_.known, state.delta).gradient;
+    return sums;
   }
 
-  /// The inverse of the diagonal of the information of complete data.
-  [[nodiscard]] CoxVector scale(const CoxState& at) const {
-    const Vector weight = rows_.weights.cwiseProduct(at.right).cwiseProduct(at.hazard);
-    const Vector exposure = weight.cwiseProduct(at.baseline.cumulative);
-    const Vector prior = rows_.weights.array() * at.prior_right.array() * (1 - at.prior_right.array());
-    const auto inverse = [](const Vector& values) {
-      return Vector(values.unaryExpr([](double value) { return value > 0 ? 1 / value : 1.0; }));
-    };
-    return {inverse(rows_.design.cwiseAbs2().transpose() * exposure),
-            inverse(odds_.design.cwiseAbs2().transpose() * prior),
-            inverse(at.baseline.hazard.cwiseProduct(exposure_sums(risk_, at.baseline.own, weight)))};
+  // The equation of the increment at time k, in log h, is H_k = d_k - h_k Σ_i E_ik T_i, and dT_i/dΛ_i = -V_i, the
+  // variance of r given the response. So minus the derivative of H is the symmetric diag(d) - Σ_i V_i (hE_i)(hE_i)ᵀ,
+  // and an equation Σ ψ_i with dψ_i/dΛ_i = D_i becomes Σ ψ_i + z·H_i, z = (-H')⁻¹ Σ_i D_i (hE_i): what errors of the
+  // baseline add to it.
+  [[nodiscard]] Matrix with_errors_of_baseline(const CoxState& at) const {
+    const Index p = rows_.design.cols();
+    Matrix made = equations(at);
+    const Vector apart = at.doubt().cwiseProduct(at.other_hazard - at.hazard);
+    const Vector of_w = apart.cwiseProduct(martingale(at)) - at.right.cwiseProduct(at.hazard);
+    const Vector mean = at.mean_hazard();
+    for (Index a = 0; a < made.cols(); ++a) {
+      const Vector slope =
+          a < p ? Vector(of_w.cwiseProduct(rows_.design.col(a))) : Vector(apart.cwiseProduct(odds_.design.col(a - p)));
+      const Vector z = solved(at, sums_over_times(at, rows_.weights.cwiseProduct(slope)));
+      const Vector along = exposed(risk_, at.baseline.own, at.baseline.hazard.cwiseProduct(z));
+      for (Index i = 0; i < rows_.size(); ++i) {
+        const Index k = risk_.at[std::size_t(i)];
+        made(i, a) += rows_.weights(i) * ((k >= 0 ? z(k) : 0) - mean(i) * along(i));
+      }
+    }
+    return made;
   }
-
-  [[nodiscard]] double log_other_sum() const { return rows_.weights.dot(log_other_); }
-  [[nodiscard]] Index times() const { return risk_.times(); }
 
  private:
   [[nodiscard]] Vector martingale(const CoxState& at) const {
     return event_ - at.hazard.cwiseProduct(at.baseline.cumulative);
   }
-  [[nodiscard]] static Vector doubt_of(const CoxState& at) { return at.right.array() * (1 - at.right.array()); }
-  /// Known links have no odds.
-  [[nodiscard]] Vector odds_along(const CoxVector& v) const {
-    Vector made = odds_.design * v.delta;
-    made.head(rows_.known).setZero();
+
+  /// Σ_i v_i E_ik h_k.
+  [[nodiscard]] Vector sums_over_times(const CoxState& at, const Vector& values) const {
+    return at.baseline.hazard.cwiseProduct(exposure_sums(risk_, at.baseline.own, values));
+  }
+
+  /// (-H')⁻¹ v by conjugate gradients.
+  [[nodiscard]] Vector solved(const CoxState& at, const Vector& right) const {
+    constexpr int rounds = 500;
+    constexpr double accuracy = 1e-10;
+    const Vector mean = at.mean_hazard();
+    const Vector squares = at.right.cwiseProduct(at.hazard.cwiseAbs2()) +
+                           (Vector::Ones(mean.size()) - at.right).cwiseProduct(at.other_square);
+    const Vector variance = rows_.weights.cwiseProduct((squares - mean.cwiseAbs2()).cwiseMax(0));
+    const Vector diagonal = sums_over_times(at, rows_.weights.cwiseProduct(mean));
+    const auto image = [&](const Vector& v) -> Vector {
+      const Vector along = exposed(risk_, at.baseline.own, at.baseline.hazard.cwiseProduct(v));
+      return diagonal.cwiseProduct(v) - sums_over_times(at, variance.cwiseProduct(along));
+    };
+    Vector found = Vector::Zero(right.size()), left = right, direction = left.cwiseQuotient(diagonal);
+    double square = left.dot(direction);
+    const double first = square;
+    for (int k = 0; k < rounds && square > accuracy * accuracy * first; ++k) {
+      const Vector moved = image(direction);
+      const double along = square / direction.dot(moved);
+      found += along * direction;
+      left -= along * moved;
+      const Vector scaled = left.cwiseQuotient(diagonal);
+      const double after = left.dot(scaled);
+      direction = scaled + after / square * direction;
+      square = after;
+    }
+    return found;
+  }
+
+  /// The baseline that suits the mean hazards; the largest change of a logarithm.
+  double update_baseline(CoxState& state) const {
+    const Vector mean = state.mean_hazard();
+    const Vector before = state.baseline.hazard;
+    state.baseline = baseline_of(risk_, rows_.weights, mean.array().log());
+    return (state.baseline.hazard.array() / before.array()).log().abs().maxCoeff();
+  }
+
+  /// Hazards of some rows that stand for all whose links are open, with their shares.
+  struct Others {
+    Vector hazard, share;
+  };
+  [[nodiscard]] Others others(const CoxState& state) const {
+    constexpr Index most = 128;
+    const Index open = rows_.size() - rows_.known;
+    std::vector<Index> order(std::size_t(open), 0);
+    std::iota(order.begin(), order.end(), rows_.known);
+    std::sort(order.begin(), order.end(), [&](Index a, Index b) { return state.hazard(a) < state.hazard(b); });
+    const Index count = std::min(most, open);
+    Others made{Vector::Zero(count), Vector::Zero(count)};
+    for (Index k = 0; k < open; ++k) {
+      const Index row = order[std::size_t(k)], place = k * count / open;
+      made.hazard(place) += rows_.weights(row) * state.hazard(row);
+      made.share(place) += rows_.weights(row);
+    }
+    made.hazard = made.hazard.cwiseQuotient(made.share);
+    made.share /= made.share.sum();
     return made;
   }
 
@@ -138,22 +201,30 @@ class CoxMixture {
     state.hazard = eta.array().exp();
     Vector lambda = odds_.offset;
     if (state.delta.size() > 0) lambda += odds_.design * state.delta;
-    state.log_ratio = -state.hazard.cwiseProduct(state.baseline.cumulative) - log_other_;
-    state.right = state.prior_right = Vector::Ones(rows_.size());
+    const Index n = rows_.size();
+    state.right = state.prior_right = Vector::Ones(n);
+    state.other_hazard = state.hazard;
+    state.other_square = state.hazard.cwiseAbs2();
+    state.log_other.resize(n);
     state.log_likelihood = 0;
-    for (Index i = 0; i < rows_.size(); ++i) {
-      if (const Index k = risk_.at[std::size_t(i)]; k >= 0)
-        state.log_ratio(i) += eta(i) + std::log(state.baseline.hazard(k));
-      double value = state.log_ratio(i) + log_other_(i);
+    const Others other = rows_.known < n ? others(state) : Others{Vector::Ones(1), Vector::Ones(1)};
+    for (Index i = 0; i < n; ++i) {
+      const Index k = risk_.at[std::size_t(i)];
+      const double up_to = state.baseline.cumulative(i), jump = k >= 0 ? std::log(state.baseline.hazard(k)) : 0;
+      const double log_right = jump + event_(i) * eta(i) - up_to * state.hazard(i);
+      const double least = other.hazard.minCoeff();
+      Vector each = other.share.array() * (-up_to * (other.hazard.array() - least)).exp();
+      if (k >= 0) each = each.cwiseProduct(other.hazard);
+      const double sum = each.sum();
+      state.log_other(i) = jump + std::log(sum) - up_to * least;
+      double value = log_right;
       if (i >= rows_.known) {
+        state.other_hazard(i) = each.dot(other.hazard) / sum;
+        state.other_square(i) = each.dot(other.hazard.cwiseAbs2()) / sum;
+        const double log_odds = lambda(i) + log_right - state.log_other(i);
         state.prior_right(i) = 1 / (1 + std::exp(-lambda(i)));
-        const double odds = lambda(i) + state.log_ratio(i);
-        state.right(i) = 1 / (1 + std::exp(-odds));
-        // log(s K + (1-s) q) = log q + log(1-s) + log(1 + e^odds)
-        const double log_wrong =
-            -(lambda(i) > 0 ? lambda(i) + std::log1p(std::exp(-lambda(i))) : std::log1p(std::exp(lambda(i))));
-        value =
-            log_other_(i) + log_wrong + (odds > 0 ? odds + std::log1p(std::exp(-odds)) : std::log1p(std::exp(odds)));
+        state.right(i) = 1 / (1 + std::exp(-log_odds));
+        value = state.log_other(i) - log_one_plus_exp(lambda(i)) + log_one_plus_exp(log_odds);
       }
       state.log_likelihood += rows_.weights(i) * value;
     }
@@ -171,9 +242,7 @@ class CoxMixture {
       const Vector lambda = design * delta + offset;
       const Vector s = (1 + (-lambda.array()).exp()).inverse();
       Sample made;
-      for (Index i = 0; i < open; ++i)
-        made.value +=
-            weights(i) * (std::max(lambda(i), 0.0) + std::log1p(std::exp(-std::abs(lambda(i)))) - right(i) * lambda(i));
+      for (Index i = 0; i < open; ++i) made.value += weights(i) * (log_one_plus_exp(lambda(i)) - right(i) * lambda(i));
       made.gradient = design.transpose() * weights.cwiseProduct(s - right);
       if (with_hessian) made.hessian = weighted_gram(design, Vector(weights.array() * s.array() * (1 - s.array())));
       if (odds_.rate_precision == 0) return made;
@@ -190,67 +259,36 @@ class CoxMixture {
   const Vector& event_;
   const LinkOdds& odds_;
   RiskSets risk_;
-  Vector log_other_;  ///< log q.
 };
 
-/// EM until the likelihood stands still; whether it does.
-bool climb(const CoxMixture& mixture, CoxState& state, int steps, int& taken) {
-  constexpr double still = 1e-10;  // nats, as the likelihood is far from quadratic in few events
-  for (int k = 0; k < steps; ++k, ++taken) {
-    const double before = state.log_likelihood;
-    const Vector from = state.w;
-    mixture.step(state);
-    if (std::abs(state.log_likelihood - before) < still * (1 + std::abs(before)) &&
-        (state.w - from).norm() < 1e-8 * (1 + from.norm()))
-      return true;
-  }
+/// Steps until nothing moves; whether it does.
+bool settle(const CoxMixture& mixture, CoxState& state, int steps, int& taken) {
+  constexpr double still = 1e-9;
+  for (int k = 0; k < steps; ++k, ++taken)
+    if (mixture.step(state) < still) return true;
   return false;
-}
-
-/// The column of the inverse information that belongs to a coordinate, by conjugate gradients.
-CoxVector solved(const CoxMixture& mixture, const CoxState& at, const CoxVector& right) {
-  constexpr int gradient_steps = 2000;
-  constexpr double accuracy = 1e-10;
-  const CoxVector scale = mixture.scale(at);
-  const auto scaled = [&](const CoxVector& v) {
-    return CoxVector{scale.w.cwiseProduct(v.w), scale.delta.cwiseProduct(v.delta),
-                     scale.baseline.cwiseProduct(v.baseline)};
-  };
-  CoxVector found{Vector::Zero(right.w.size()), Vector::Zero(right.delta.size()), Vector::Zero(right.baseline.size())};
-  CoxVector left = right, direction = scaled(right);
-  double square = left.dot(direction);
-  const double first = square;
-  for (int k = 0; k < gradient_steps && square > accuracy * accuracy * first; ++k) {
-    stop_if_asked();
-    const CoxVector image = mixture.information_times(at, direction);
-    const double step = square / direction.dot(image);
-    found.add(step, direction);
-    left.add(-step, image);
-    CoxVector next = scaled(left);
-    const double after = left.dot(next);
-    next.add(after / square, direction);
-    direction = std::move(next);
-    square = after;
-  }
-  return found;
 }
 
 void add_errors(const CoxMixture& mixture, const FamilyRows& rows, const LinkOdds& odds, const CoxState& at,
                 FamilyMixtureFit& fit) {
   const Index p = at.w.size(), q = at.delta.size(), all = p + q;
-  Matrix inverse(all, all), scores(rows.size(), all), odds_part(q, all);
+  Vector theta(all);
+  theta << at.w, at.delta;
+  Matrix slope(all, all);
   for (Index k = 0; k < all; ++k) {
-    CoxVector unit{Vector::Zero(p), Vector::Zero(q), Vector::Zero(mixture.times())};
-    (k < p ? unit.w(k) : unit.delta(k - p)) = 1;
-    const CoxVector column = solved(mixture, at, unit);
-    inverse.col(k) << column.w, column.delta;
-    odds_part.col(k) = column.delta;
-    scores.col(k) = mixture.scores_along(at, column);
+    constexpr double least = 1e-8;
+    const double size = k < p ? std::sqrt(rows.design.col(k).squaredNorm() / double(rows.size())) : 1;
+    const double step = 1e-4 / std::max(size, least);
+    Vector up = theta, down = theta;
+    up(k) += step;
+    down(k) -= step;
+    slope.col(k) = (mixture.profile(at, down) - mixture.profile(at, up)) / (2 * step);
   }
-  Matrix sandwich = gram(scores);
-  if (odds.rate_precision > 0)
-    sandwich += odds_part.transpose() * distance_from_rate(odds, rows.known, at.delta).hessian * odds_part;
-  fit.model_covariance = 0.5 * (inverse + inverse.transpose());
+  const Matrix inverse = slope.inverse();
+  Matrix meat = gram(mixture.with_errors_of_baseline(at));
+  if (odds.rate_precision > 0) meat.bottomRightCorner(q, q) += distance_from_rate(odds, rows.known, at.delta).hessian;
+  const Matrix sandwich = inverse * meat * inverse.transpose();
+  fit.model_covariance = sandwich;
   fit.covariance = sandwich.topLeftCorner(p, p);
   fit.shape_errors.resize(0);
   fit.odds_errors = sandwich.diagonal().tail(q).cwiseMax(0).cwiseSqrt();
@@ -264,7 +302,7 @@ Vector null_residuals(const FamilyRows& rows, const Vector& event) {
 }
 
 CoxMixtureFit fit_cox_mixture(const FamilyRows& rows, const Vector& event, const LinkOdds& odds) {
-  constexpr int brief = 30, thorough = 5000;
+  constexpr int brief = 40, thorough = 3000;
   const CoxMixture mixture(rows, event, odds);
   const Vector naive = fit_cox(rows, event).parameters;
   std::optional<CoxState> best;
@@ -276,20 +314,20 @@ CoxMixtureFit fit_cox_mixture(const FamilyRows& rows, const Vector& event, const
       Vector delta = odds.start;
       if (delta.size() > 0) delta(0) += shift;
       CoxState state = mixture.begin(stretch * naive, delta);
-      (void)climb(mixture, state, brief, taken);
+      (void)settle(mixture, state, brief, taken);
       if (std::isfinite(state.log_likelihood) && (!best || state.log_likelihood > best->log_likelihood)) best = state;
     }
   }
   if (!best) best = mixture.begin(Vector::Zero(naive.size()), odds.start);
   CoxMixtureFit made;
   FamilyMixtureFit& fit = made.fit;
-  fit.converged = climb(mixture, *best, thorough, taken);
+  fit.converged = settle(mixture, *best, thorough, taken);
   fit.iterations = taken;
   fit.parameters = best->w;
   fit.odds = best->delta;
   fit.link_probability = best->right;
   fit.log_likelihood = best->log_likelihood;
-  fit.gain = best->log_likelihood - mixture.log_other_sum();
+  fit.gain = best->log_likelihood - rows.weights.dot(best->log_other);
   add_errors(mixture, rows, odds, *best, fit);
   made.cumulative = best->baseline.cumulative;
   return made;

@@ -102,8 +102,7 @@ TEST(Cox, mixture_without_wrong_links_has_the_robust_errors_of_survival) {
     problem.facts.wrong_rate = Vector::Constant(problem.responses(), 1e-10);
     const Fitted fitted = fit(problem, Linear{}, Mixture{.family = {FamilyKind::cox}});
     expect_near(fitted.parameters(), vector_of(stored()["known"][which]["coefficients"]), 1e-6, which);
-    expect_near(fitted.result().std_errors(), vector_of(stored()["known"][which]["robust_errors"]),
-                tolerance, which);
+    expect_near(fitted.result().std_errors(), vector_of(stored()["known"][which]["robust_errors"]), tolerance, which);
   }
 }
 
