@@ -66,7 +66,7 @@ Estimate estimate_family_adjusted(const Adjusted& options, const Input& input) {
   if (cox) candidates.rows.y = null_residuals(given, event);
   const Vector eta = rows.design * fit.parameters + rows.offset;
 
-  OrderEvidence evidence = order_evidence(input, candidates, family, rows, fit.parameters, fit.shape, fit.covariance);
+  OrderEvidence evidence = order_evidence(input, candidates, family, {rows, fit.parameters, fit.shape, fit.covariance});
   evidence.linked = double(rows.size()) - wrong.rate.sum();
   evidence.rests_on = "regression on all rows and the stated rate of wrong links";
   Candidate answer;

@@ -61,7 +61,7 @@ Estimate estimate_family_mixture(const Mixture& mixture, const Input& input) {
   const FamilyRows given = family_rows(input.problem, input.bound, links, in_order);
   const LinkOdds odds = link_odds(input.problem.facts, links, given.known);
   const auto [fit, rows, candidates] = mixture_of(input, family, given, odds, links, in_order);
-  OrderEvidence evidence = order_evidence(input, candidates, family, rows, fit.parameters, fit.shape, fit.covariance);
+  OrderEvidence evidence = order_evidence(input, candidates, family, {rows, fit.parameters, fit.shape, fit.covariance});
   evidence.linked = fit.link_probability.sum();
   evidence.rests_on = fmt::format("the row order and a {} law", family.name());
   const Vector eta = rows.design * fit.parameters + rows.offset;

@@ -94,7 +94,8 @@ void require_family(const Input& input, const Estimator& estimator) {
 
 // Where the error of every η is, as a root mean square, a multiple of what one response tells of it.
 OrderEvidence order_evidence(const Input& input, const CandidateLinks& candidates, const Family& family,
-                             const FamilyRows& rows, const Vector& w, const Shape& shape, const Matrix& covariance) {
+                             const OrderFit& fit) {
+  const FamilyRows& rows = fit.rows;
   OrderEvidence evidence;
   evidence.rows = double(rows.size());
   evidence.parameters = input.bound.parameters();
@@ -103,8 +104,8 @@ OrderEvidence order_evidence(const Input& input, const CandidateLinks& candidate
   constexpr Index enough = 5;  // per parameter
   const bool known_suffice = candidates.known >= enough * evidence.parameters;
   evidence.chance = known_suffice ? 0 : significance_of_order(input.bound, candidates);
-  const Matrix information = expected_information(family, rows, rows.design * w + rows.offset, shape);
-  evidence.error = std::sqrt(std::max(0.0, information.cwiseProduct(covariance).sum() / rows.weights.sum()));
+  const Matrix information = expected_information(family, rows, rows.design * fit.parameters + rows.offset, fit.shape);
+  evidence.error = std::sqrt(std::max(0.0, information.cwiseProduct(fit.covariance).sum() / rows.weights.sum()));
   // Intervals held the truth in 75 % of such fits (bench_family_coverage); a stated rate or safe rows take the burden.
   evidence.told_by_few = family.kind() == FamilyKind::binomial && input.problem.facts.trials.size() == 0 &&
                          input.problem.facts.wrong_rate.size() == 0 && !known_suffice;

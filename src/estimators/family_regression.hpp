@@ -25,10 +25,17 @@ void require_family(const Input& input, const Estimator& estimator);
 /// Regression on rows in order, adjusted for the rate of wrong links that is stated.
 [[nodiscard]] Estimate estimate_family_adjusted(const Adjusted& options, const Input& input);
 
+/// Coefficients of rows in order.
+struct OrderFit {
+  const FamilyRows& rows;
+  const Vector& parameters;
+  const Shape& shape;
+  const Matrix& covariance;
+};
+
 /// What rows in order say for themselves. `candidates` hold the responses that would agree with their features.
 [[nodiscard]] OrderEvidence order_evidence(const Input& input, const CandidateLinks& candidates, const Family& family,
-                                           const FamilyRows& rows, const Vector& w, const Shape& shape,
-                                           const Matrix& covariance);
+                                           const OrderFit& fit);
 
 /// Maximum likelihood over all links.
 [[nodiscard]] Estimate estimate_family_links(const Entropic& options, const Input& input);

@@ -4,9 +4,8 @@
 // same sums D over its events, Efron's l-th of m risk sets has the sums S_l = S - (l/m) D. An event's weight is their
 // mean W/m:
 //   log L = Σ_events w η - Σ_k W/m Σ_l log S_l,   increments of the baseline h_k = W/m Σ_l 1/S_l.
-// It is also the likelihood Σ d (η + log h) - r Λ of counts, maximised over h, in which an event at time k is exposed
-// to the share φ_k = Σ_l (1 - l/m)/S_l / Σ_l 1/S_l of h_k, and all others at risk to the whole. docs/mathematics.md
-// §20.
+// Its score in w is that of the counts Σ d (η + log h) - r Λ in which an event at time k is exposed to the share
+// φ_k = Σ_l (1 - l/m)/S_l / Σ_l 1/S_l of h_k, and all others at risk to the whole. docs/mathematics.md §20.
 #pragma once
 
 #include <functional>
