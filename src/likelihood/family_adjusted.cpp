@@ -244,17 +244,7 @@ class CoxEquations {
                Matrix::Zero(n, p), Vector::Zero(p)};
     const CoxSums& sums = made.sums;
     const Matrix features = starred(rows_.design);
-    // δ (x* - E) - Σ_k h_k ((r x)* - E_k r*) over the event times a row is at risk at
-    const Vector cumulative = exposed(risk_, sums.own, sums.hazard);
-    for (Index k = 0; k < p; ++k) {
-      const Vector weighted = exposed(risk_, sums.own, sums.hazard.cwiseProduct(sums.means.col(k)));
-      made.of_rows.col(k) = weighted.cwiseProduct(zero) - cumulative.cwiseProduct(one.col(k));
-    }
-    for (Index i = 0; i < n; ++i) {
-      const Index k = risk_.at[std::size_t(i)];
-      if (k >= 0) made.of_rows.row(i) += features.row(i) - sums.means.row(k);
-    }
-    made.of_rows = rows_.weights.asDiagonal() * made.of_rows;
+    made.of_rows = parts_of_rows(sums, {zero, one, features}) + parts_in_means(sums, r);
     for (const std::vector<Index>& events : risk_.events)
       for (const Index row : events) made.total += rows_.weights(row) * features.row(row).transpose();
     made.total -= sums.mean;
@@ -262,9 +252,51 @@ class CoxEquations {
   }
 
  private:
+  struct Starred {
+    const Vector& zero;
+    const Matrix& one;
+    const Matrix& features;
+  };
+
+  /// δ (x* - E) - Σ_k h_k ((r x)* - E_k r*) over the event times a row is at risk at.
+  [[nodiscard]] Matrix parts_of_rows(const CoxSums& sums, const Starred& star) const {
+    const Vector cumulative = exposed(risk_, sums.own, sums.hazard);
+    Matrix made(rows_.size(), star.one.cols());
+    for (Index k = 0; k < made.cols(); ++k) {
+      const Vector weighted = exposed(risk_, sums.own, sums.hazard.cwiseProduct(sums.means.col(k)));
+      made.col(k) = weighted.cwiseProduct(star.zero) - cumulative.cwiseProduct(star.one.col(k));
+    }
+    for (Index i = 0; i < made.rows(); ++i) {
+      const Index k = risk_.at[std::size_t(i)];
+      if (k >= 0) made.row(i) += star.features.row(i) - sums.means.row(k);
+    }
+    return rows_.weights.asDiagonal() * made;
+  }
+
+  /// What every row contributes by being part of the means of its block, apart from what all of it do.
+  [[nodiscard]] Matrix parts_in_means(const CoxSums& sums, const Vector& r) const {
+    const Vector beyond = rows_.weights.cwiseProduct(excess_share());
+    const Vector cumulative = blocks_.means(beyond.cwiseProduct(exposed(risk_, sums.own, sums.hazard)));
+    Vector at_event = beyond;
+    for (Index i = 0; i < at_event.size(); ++i)
+      if (risk_.at[std::size_t(i)] < 0) at_event(i) = 0;
+    at_event = blocks_.means(at_event);
+    Matrix made(rows_.size(), rows_.design.cols());
+    for (Index k = 0; k < made.cols(); ++k) {
+      const Vector weighted =
+          blocks_.means(beyond.cwiseProduct(exposed(risk_, sums.own, sums.hazard.cwiseProduct(sums.means.col(k)))));
+      made.col(k) =
+          (cumulative.cwiseProduct(r) - at_event).cwiseProduct(rows_.design.col(k)) - weighted.cwiseProduct(r);
+    }
+    return made - blocks_.means(made);
+  }
+
+  [[nodiscard]] Vector excess_share() const {
+    return blocks_.share().unaryExpr([](double a) { return a / (1 - a); });
+  }
+
   [[nodiscard]] Matrix starred(const Matrix& values) const {
-    const Vector beyond = blocks_.share().unaryExpr([](double a) { return a / (1 - a); });
-    return values + beyond.asDiagonal() * (values - blocks_.means(values));
+    return values + excess_share().asDiagonal() * (values - blocks_.means(values));
   }
 
   const FamilyRows& rows_;
