@@ -49,6 +49,19 @@ void require_use(const Adjusted& options, const Input& input, const Family& fami
     throw InvalidInput(fmt::format("{} has no effect with {}", option("weighting"), named));
 }
 
+/// Sums over the few rows at risk late are small differences of large ones, which the errors do not show: with 30 % of
+/// the links wrong, intervals held 74 % of the coefficients (bench_family_coverage).
+Identifiability judged(const OrderEvidence& evidence, bool cox) {
+  Identifiability said = judge(evidence);
+  if (!cox || said.verdict != Verdict::identified) return said;
+  said.verdict = Verdict::weakly_identified;
+  said.reason =
+      "few rows are at risk at late times, which adjusted sums magnify; intervals are too short if many links are "
+      "wrong";
+  said.advice = fmt::format("{} is more precise where its assumptions hold", option("method", "mixture"));
+  return said;
+}
+
 }  // namespace
 
 Estimate estimate_family_adjusted(const Adjusted& options, const Input& input) {
@@ -90,7 +103,7 @@ Estimate estimate_family_adjusted(const Adjusted& options, const Input& input) {
   made.evaluations = fit.iterations;
   made.epsilon = family.kind() == FamilyKind::gaussian ? 2 * made.noise_sd * made.noise_sd
                                                        : plan_epsilon(input, family, given, fit.parameters, fit.shape);
-  made.identifiable = judge(evidence);
+  made.identifiable = judged(evidence, cox);
   made.order_is_chance = order_is_chance(evidence);
   made.covariance = fit.covariance;
   made.std_error_note = input.problem.facts.audit > 0
