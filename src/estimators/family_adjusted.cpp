@@ -45,6 +45,8 @@ void require_use(const Adjusted& options, const Input& input, const Family& fami
   if (options.bootstrap.samples > 0)
     throw InvalidInput(
         fmt::format("with {} standard errors are by formula, without {}", option("wrong_rate"), option("bootstrap")));
+  if (options.wrong_share != WrongShare::interval)
+    throw InvalidInput(fmt::format("{} has no effect with {}", option("wrong_share"), option("wrong_rate")));
   if (kind == FamilyKind::cox && options.weighting != Weighting::lahiri_larsen)
     throw InvalidInput(fmt::format("{} has no effect with {}", option("weighting"), named));
 }

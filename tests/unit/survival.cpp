@@ -180,6 +180,16 @@ TEST(Adjusted, equals_postlink_at_a_stated_rate) {
   }
 }
 
+TEST(Adjusted, refuses_options_without_effect) {
+  Problem problem = without_columns(in_order(stored()["in_order"], stored()["in_order"]["gaussian"]));
+  const auto said = [&](const Adjusted& options) { return complaint([&] { (void)fit(problem, Linear{}, options); }); };
+  EXPECT_NE(said({.weighting = Weighting::blue}).find("applies only with"), std::string::npos);
+  EXPECT_NE(said({.family = {FamilyKind::poisson}}).find("needs the rate of wrong links"), std::string::npos);
+  problem.facts.wrong_rate = Vector::Constant(problem.responses(), 0.2);
+  EXPECT_NE(said({.wrong_share = WrongShare::bound}).find("no effect"), std::string::npos);
+  EXPECT_NE(said({.family = {FamilyKind::student}}).find("adjusts means"), std::string::npos);
+}
+
 TEST(Cox, refuses_what_it_cannot_answer) {
   Problem problem = known_survival("fine");
   const auto said = [&](const Estimator& method) { return complaint([&] { (void)fit(problem, Linear{}, method); }); };
