@@ -181,7 +181,7 @@ TEST(Adjusted, equals_postlink_at_a_stated_rate) {
 }
 
 TEST(Adjusted, refuses_options_without_effect) {
-  Problem problem = without_columns(in_order(stored()["in_order"], stored()["in_order"]["gaussian"]));
+  Problem problem = without_columns(in_order(stored()["in_order"], stored()["in_order"]["poisson"]));
   const auto said = [&](const Adjusted& options) { return complaint([&] { (void)fit(problem, Linear{}, options); }); };
   EXPECT_NE(said({.weighting = Weighting::blue}).find("applies only with"), std::string::npos);
   EXPECT_NE(said({.family = {FamilyKind::poisson}}).find("needs the rate of wrong links"), std::string::npos);
