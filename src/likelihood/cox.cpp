@@ -79,7 +79,7 @@ CoxSums cox_sums(const RiskSets& risk, const Vector& weights, Index p, const Add
                                 sums.latest_squares * tied.one * tied.one.transpose());
     made.hazard(k) = each * sums.inverse;
     made.own(k) = 1 - sums.later / sums.inverse;
-    made.means.row(k) = one.transpose() / sums.inverse;
+    made.means.row(k) = one.transpose() / double(events.size());
   }
   return made;
 }

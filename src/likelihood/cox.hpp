@@ -44,7 +44,7 @@ struct CoxSums {
   Matrix information;   ///< Σ W/m Σ_l (S²_l/S_l - S¹_l S¹_lᵀ/S_l²).
   Vector hazard;        ///< h of every event time,
   Vector own;           ///< φ of every event time,
-  Matrix means;         ///< and Σ_l S¹_l/S_l over Σ_l 1/S_l: a row per event time.
+  Matrix means;         ///< and the mean of S¹_l/S_l over l: a row per event time.
 };
 [[nodiscard]] CoxSums cox_sums(const RiskSets& risk, const Vector& weights, Index parameters, const AddRow& add);
 

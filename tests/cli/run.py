@@ -44,6 +44,10 @@ class Case(unittest.TestCase):
             file.write(content)
         return name
 
+    def read(self, name):
+        with open(self.path(name), encoding="utf-8") as file:
+            return file.read()
+
     def run_here(self, *arguments, **options):
         return run(*arguments, cwd=self.folder.name, **options)
 
@@ -433,7 +437,7 @@ class Families(Case):
                     says=["--family"])
 
     def test_sampled_links_are_complete_sets_of_rows_in_the_files(self):
-        lines = open(self.path("visits.csv")).read().splitlines()
+        lines = self.read("visits.csv").splitlines()
         self.write("visits.csv", "\n".join([lines[0], ",0.5,1,0", *lines[1:]]) + "\n")  # the first row lacks its response
         self.succeed("fit", "visits.csv", "--response", "visits", "--z", "age", "--family", "poisson", "--method", "mixture",
                      "--wrong-rate", "0.2", "--out", "fit.json", "--quiet")
@@ -443,9 +447,9 @@ class Families(Case):
         for sample in "012":
             for side in ("response_row", "feature_row"):
                 self.assertEqual(sorted(int(row[side]) for row in rows if row["sample"] == sample), list(range(1, 201)))
-        again = open(self.path("links.csv")).read()
+        again = self.read("links.csv")
         self.succeed("match", "fit.json", "visits.csv", "--samples", "3", "--seed", "1", "--out", "links.csv", "--quiet")
-        self.assertNotEqual(again, open(self.path("links.csv")).read())
+        self.assertNotEqual(again, self.read("links.csv"))
         self.refuse(2, "match", "fit.json", "visits.csv", "--samples", "3", "--join", "left", says=["--samples", "--join"])
         self.refuse(2, "match", "fit.json", "visits.csv", "--seed", "3", says=["--samples"])
 

@@ -138,6 +138,14 @@ TEST(Mixtures, equal_postlink) {
   }
 }
 
+TEST(Cox, adjusted_without_wrong_links_has_the_robust_errors_of_survival) {
+  Problem problem = known_survival("fine");
+  problem.facts.wrong_rate = Vector::Constant(problem.responses(), 1e-10);
+  const Fitted fitted = fit(problem, Linear{}, Adjusted{.family = {FamilyKind::cox}});
+  expect_near(fitted.parameters(), vector_of(stored()["known"]["fine"]["coefficients"]), 1e-6, "coefficients");
+  expect_near(fitted.result().std_errors(), vector_of(stored()["known"]["fine"]["robust_errors"]), 1e-6, "errors");
+}
+
 TEST(Cox, mixture_undoes_wrong_links) {
   const Json& data = stored()["in_order"]["cox"];
   const Problem problem = in_order(data, data);
