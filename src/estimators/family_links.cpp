@@ -64,11 +64,7 @@ class LinksSearch {
     const std::optional<Problem> sample = part_to_search();
     const Problem& first = sample ? *sample : input_.problem;
     found = descended(first, starts(), brief);
-    if (!found.empty()) {
-      std::vector<LinksOptimum> more = descended(first, with_other_signs(found.front()), brief);
-      found.insert(found.end(), more.begin(), more.end());
-      std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.nats < b.nats; });
-    }
+    add_other_signs(first, found);
     keep_best(found, 2 * refined, HUGE_VAL);
     found = descended(first, std::move(found), thorough);
     keep_best(found, refined, hopeless_gap);
@@ -153,6 +149,18 @@ class LinksSearch {
       if (theta.allFinite()) made.push_back({.theta = theta, .start = "sorted alternation"});
     }
     return made;
+  }
+
+  void add_other_signs(const Problem& problem, std::vector<LinksOptimum>& found) {
+    constexpr std::size_t turned = 4;
+    std::vector<LinksOptimum> others;
+    for (std::size_t k = 0; k < std::min(turned, found.size()); ++k) {
+      std::vector<LinksOptimum> more = with_other_signs(found[k]);
+      others.insert(others.end(), more.begin(), more.end());
+    }
+    others = descended(problem, std::move(others), brief);
+    found.insert(found.end(), others.begin(), others.end());
+    std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.nats < b.nats; });
   }
 
   /// Without groups a feature and its mirror image have distributions much alike, so a search that ends with wrong
