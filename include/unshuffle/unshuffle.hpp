@@ -16,6 +16,7 @@
 #include "unshuffle/fitted/predict.hpp"
 #include "unshuffle/links/assignment.hpp"
 #include "unshuffle/links/match.hpp"
+#include "unshuffle/links/pool.hpp"
 #include "unshuffle/model/function.hpp"
 #include "unshuffle/model/linear.hpp"
 #include "unshuffle/model/model.hpp"

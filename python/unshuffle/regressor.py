@@ -115,7 +115,7 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
         known: pairs (response row, feature row) that are certain.
         prior: (response row, feature row, weight): the prior odds of that pair relative to those not listed.
         facts: arrays of an entry per row: offset of the features (feature_offset) or of the responses (offset), trials
-        of the responses; and for links in the order given safe (true: right), mismatch (columns their odds depend on),
+        of the responses, event (1: the response is the time of an event, 0: it was only observed until then); and for links in the order given safe (true: right), mismatch (columns their odds depend on),
         link_probability, wrong_rate (also one number), with audit, how many links were examined to find that rate.
         """
         tables = [table for table in (y, x, z) if table is not None]
@@ -311,9 +311,24 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
         """The objective around the answer."""
         return plots.plot_landscape(self, ax)
 
-    def match(self) -> Any:
-        """One-to-one links, unmatched responses and unmatched features, by rows of the tables as given."""
-        return self._matching
+    def match(self, samples: int | None = None, *, random_state: int = 0) -> Any:
+        """One-to-one links, unmatched responses and unmatched features, by rows of the tables as given.
+
+        samples=M: instead M complete sets of links drawn from their posterior, a list of arrays with the fields response_row and
+        feature_row. Repeat an analysis on each and pool the results: ``unshuffle.pool``.
+        """
+        return self._matching if samples is None else self._drawn(samples, random_state)
+
+    def _drawn(self, samples: int, seed: int) -> list[np.ndarray]:
+        check_is_fitted(self)
+        if self._restored:
+            raise ValueError("drawing links needs the tables of the fit, which fit.json does not have; unshuffle match --samples reads both")
+        drawn = self._fitted.sample_links(samples, seed).astype(int)
+        links = np.empty(len(drawn), [("response_row", np.int64), ("feature_row", np.int64)])
+        for side, field in enumerate(("response_row", "feature_row")):
+            rows = drawn[:, side + 1]
+            links[field] = self._rows[side][0][rows] if self._rows else rows
+        return [links[drawn[:, 0] == k] for k in range(samples)]
 
     @cached_property
     def _matching(self) -> Any:
@@ -478,10 +493,10 @@ def _refuse_facts(facts: dict[str, Any]) -> None:
         raise ValueError(f"{', '.join(facts)}: can be given with columns of numbers only, without a formula or keys by name")
 
 
-def _row_facts(*, offset: Any = None, feature_offset: Any = None, trials: Any = None, mismatch: Any = None, wrong_rate: Any = None,
+def _row_facts(*, offset: Any = None, feature_offset: Any = None, trials: Any = None, event: Any = None, mismatch: Any = None, wrong_rate: Any = None,
                audit: Any = 0) -> Any:
     facts = _core.RowFacts()
-    given = {"response_offset": offset, "feature_offset": feature_offset, "trials": trials, "wrong_rate": wrong_rate}
+    given = {"response_offset": offset, "feature_offset": feature_offset, "trials": trials, "event": event, "wrong_rate": wrong_rate}
     for name, values in given.items():
         if values is not None:
             refuse_masked(values, name)

@@ -202,8 +202,8 @@ Estimate by_order_of_its_own(const Auto& options, const Facts& facts, const Inpu
   const Mixture mixture = mixture_of(options);
   Estimate in_order = estimate(mixture, input);
   const std::string found = in_order.identifiable.reason;
-  if (in_order.order_is_chance && !facts.hinted && !input.problem.facts.describes_links())
-    return by_all_links(options, facts, input, found + "; ");
+  const bool by_links = options.family.kind != FamilyKind::cox && !input.problem.facts.describes_links();
+  if (in_order.order_is_chance && !facts.hinted && by_links) return by_all_links(options, facts, input, found + "; ");
   return explain(std::move(in_order), mixture, "rows in order, each link right or wrong", found);
 }
 

@@ -16,6 +16,7 @@
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/team.hpp"
 #include "unshuffle/fitted/fitted.hpp"
+#include "unshuffle/model/linear.hpp"
 #include "unshuffle/model/registry.hpp"
 #include "unshuffle/objective/feasible.hpp"
 #include "verdict/identifiability.hpp"
@@ -283,6 +284,12 @@ void name_family(const Problem& problem, const Estimator& estimator, Estimate& f
     found.law.suggested = family_suggested_by(problem.y.col(0));
 }
 
+/// The baseline hazard of Cox regression takes the place of an intercept.
+std::shared_ptr<const Model> bound_for(const Problem& problem, const Model& model, const Estimator& estimator) {
+  const bool linear = model.name() == "linear" && family_kind_of(estimator) == FamilyKind::cox;
+  return linear ? Linear(false).bound_to(problem) : model.bound_to(problem);
+}
+
 }  // namespace
 
 void require_feasible(const Problem& problem, const Model& bound, const Estimator& estimator, Team* team) {
@@ -308,7 +315,7 @@ Fitted fit(Problem given, const Model& model, const Estimator& estimator, const 
   require_threads(execution.threads);
   const ThreadLimit limit(execution.threads);
   const auto problem = std::make_shared<const Problem>(completed(std::move(given)));
-  const std::shared_ptr<const Model> bound = model.bound_to(*problem);
+  const std::shared_ptr<const Model> bound = bound_for(*problem, model, estimator);
   require_estimable(*problem, *bound);
   require_prior_is_read(*problem, traits_of(estimator));
   require_start_fits(estimator, *bound);

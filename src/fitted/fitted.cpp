@@ -4,10 +4,12 @@
 
 #include <cmath>
 
+#include "fitted/sample_links.hpp"
 #include "objective/transport_form.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/files.hpp"
 #include "unshuffle/core/output_file.hpp"
+#include "unshuffle/core/wording.hpp"
 #include "unshuffle/model/registry.hpp"
 #include "unshuffle/objective/feasible.hpp"
 #include "unshuffle/report/html.hpp"
@@ -91,6 +93,12 @@ Predictions Fitted::predict_with_errors(const MatrixRef& x, const MatrixRef& z, 
 
 Predictions::Interval Fitted::predict_interval(const MatrixRef& x, const MatrixRef& z, double level,
                                                const RowFacts& facts) const {
+  if (family().kind() == FamilyKind::cox) {
+    throw InvalidInput(
+        "a fit by cox has no intervals for new times, whose baseline hazard may have any shape; predictions are "
+        "hazards "
+        "relative to a row whose features are 0, and have standard errors");
+  }
   const Predictions eta = predict_eta(x, z, facts, true);
   if (family().kind() == FamilyKind::gaussian) return eta.interval(result_.noise_sd, level);
   return interval_of_responses(family(), context_.law.log_shape(), eta, facts.trials, level);
@@ -117,6 +125,16 @@ Matching Fitted::match(const Problem& problem, LinkRows rows) const {
   Evaluator evaluator(*form.problem, *form.model, plan_options(*form.problem));
   require_finite_costs(evaluator, result_.parameters);
   return unshuffle::match(evaluator, *form.problem, *form.model, result_.parameters, rows);
+}
+
+std::vector<LinkSet> Fitted::sample_links(Index samples, std::uint64_t seed) const {
+  if (!problem_) throw InvalidInput("the fitted rows are not available; pass the tables to draw links of");
+  return sample_links(*problem_, samples, seed);
+}
+
+std::vector<LinkSet> Fitted::sample_links(const Problem& problem, Index samples, std::uint64_t seed) const {
+  if (samples < 1) throw InvalidInput(fmt::format("{} = {} must be at least 1", option("samples"), samples));
+  return LinkSampler(completed(problem), *bound_, result_, context_, seed).draw(samples);
 }
 
 std::string Fitted::summary() const { return summary_of(result_, context_); }

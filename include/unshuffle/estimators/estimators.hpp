@@ -46,11 +46,12 @@ struct FamilyChoice {
 
   template <class Self, class Visit>
   static void describe(Self& self, Visit&& visit) {
-    visit(
-        OptionText{"family",
-                   "Law of the response: gaussian; binomial (0 and 1, or successes of trials; logit link); poisson, "
-                   "negative-binomial (counts) and gamma (amounts above 0), all with log link; student (heavy tails)."},
-        self.kind);
+    visit(OptionText{"family",
+                     "Law of the response: gaussian; binomial (0 and 1, or successes of trials; logit link); poisson, "
+                     "negative-binomial (counts) and gamma (amounts above 0), all with log link; student (heavy "
+                     "tails); cox (proportional hazards of times; links known or "
+                     "rows in order)."},
+          self.kind);
   }
 };
 
@@ -135,11 +136,24 @@ inline constexpr std::array wrong_share_words{Word<WrongShare>{"interval", Wrong
                                               Word<WrongShare>{"bound", WrongShare::bound}};
 constexpr std::span<const Word<WrongShare>> words_of(WrongShare) { return wrong_share_words; }
 
+/// What multiplies the difference between a response and its mean over the rows its link may point to.
+enum class Weighting {
+  ratio,          ///< The features as they are linked.
+  lahiri_larsen,  ///< Their mean over the rows the link may point to.
+  blue,           ///< The slope of that mean response over its variance: the best linear unbiased estimate.
+};
+inline constexpr std::array weighting_words{Word<Weighting>{"ratio", Weighting::ratio},
+                                            Word<Weighting>{"lahiri-larsen", Weighting::lahiri_larsen},
+                                            Word<Weighting>{"blue", Weighting::blue}};
+constexpr std::span<const Word<Weighting>> words_of(Weighting) { return weighting_words; }
+
 /// Regression on rows in order, adjusted for the share that is linked wrongly.
 struct Adjusted {
   WrongShare wrong_share = WrongShare::interval;
+  Weighting weighting = Weighting::lahiri_larsen;
   Precision precision{};
   Bootstrap bootstrap{};
+  FamilyChoice family{};
 
   template <class Self, class Visit>
   static void describe(Self& self, Visit&& visit) {
@@ -147,7 +161,12 @@ struct Adjusted {
                      "What the share of wrong links is taken to be: interval (from none to the bound that "
                      "contradictions allow, counted into the standard errors), or the bound itself."},
           self.wrong_share);
-    describe_each(visit, self.precision, self.bootstrap);
+    visit(
+        OptionText{"weighting",
+                   "Estimating equations where the rate of wrong links is stated: ratio, lahiri-larsen, or blue (best "
+                   "linear unbiased)."},
+        self.weighting);
+    describe_each(visit, self.precision, self.bootstrap, self.family);
   }
 };
 
