@@ -34,8 +34,10 @@ std::optional<MapKind> map_kind(const std::string& spec) {
 }
 
 [[noreturn]] void refuse(const std::string& spec) {
-  throw InvalidInput(fmt::format(
-      "model = \"{}\" must be linear, sine, rigid, similarity, affine or spline:K with K from 0 to 1000", spec));
+  throw InvalidInput(
+      fmt::format("model = \"{}\" must be linear, sine or spline:K with K from 0 to 1000, or for points rigid, "
+                  "similarity or affine",
+                  spec));
 }
 
 }  // namespace
