@@ -25,7 +25,8 @@ double by_continuum(const Matrix& y, double epsilon) {
   std::sort(sorted.begin(), sorted.end());
   const Index n = sorted.size(), cut = std::min<Index>(10, n / 10);
   const double range = sorted(n - 1 - cut) - sorted(cut);
-  const double x = range * zeta(1.5) * std::numbers::sqrt2 / (4 * std::sqrt(std::numbers::pi)) / (double(n) * std::sqrt(epsilon));
+  const double x =
+      range * zeta(1.5) * std::numbers::sqrt2 / (4 * std::sqrt(std::numbers::pi)) / (double(n) * std::sqrt(epsilon));
   return double(n) * x / (1 + x);
 }
 
@@ -43,6 +44,7 @@ void measure(const Design& design, int draws) {
     const double epsilon = 2 * design.noise * design.noise;
     transport::SolverOptions options;
     options.epsilon = epsilon;
+    options.relative = false;
     const Matrix gamma = transport::Solver(options).solve(cost).plan();
     const double d = sum_over_links((double(n) * gamma).cwiseMax(1e-300).array().log().matrix()).log_mean +
                      double(n) * std::log(double(n));

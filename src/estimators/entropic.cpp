@@ -42,8 +42,7 @@ Entropic resolved_for(Entropic options, const Problem& problem) {
 }
 
 Matrix bootstrap_covariance(const Entropic& options, const Input& input, const Optimum& best) {
-  const Matrix covariance =
-      LinkLikelihood(input.problem, input.bound, accurate(options)).noise_covariance(best);
+  const Matrix covariance = LinkLikelihood(input.problem, input.bound, accurate(options)).noise_covariance(best);
   const Matrix root = covariance.llt().matrixL();
   return spread_of_refits(input.run, options.bootstrap.samples, [&](int k) {
     RandomStream random = bootstrap_stream(input.run.seed, k);
@@ -214,7 +213,8 @@ Estimate most_likely(const Entropic& options, const Input& input) {
   made.identifiable = judged(options, input, found, symmetries, answer);
   Matrix profile;
   const bool parabola = answer.exact && input.problem.responses() > many_rows;
-  if (by_simulation && !parabola && answer.covariance.size() > 0 && made.identifiable.verdict != Verdict::not_identifiable) {
+  if (by_simulation && !parabola && answer.covariance.size() > 0 &&
+      made.identifiable.verdict != Verdict::not_identifiable) {
     profile = profile_of(answer, input.problem, input.bound, accurate(options));
     answer.widen(profile.rowwise().mean() / normal_quantile);  // the widest of all margins counts
     made.identifiable = judged(options, input, found, symmetries, answer);

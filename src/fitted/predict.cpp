@@ -11,8 +11,7 @@ namespace unshuffle {
 
 Predictions::Interval Predictions::interval(const VectorRef& noise_sds, double level) const {
   const double width = level == 0.95 ? normal_quantile : normal_reach(level);
-  const Matrix reach =
-      width * (std_errors.array().square().rowwise() + noise_sds.array().square().transpose()).sqrt();
+  const Matrix reach = width * (std_errors.array().square().rowwise() + noise_sds.array().square().transpose()).sqrt();
   return {values - reach, values + reach};
 }
 

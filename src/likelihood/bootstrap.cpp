@@ -9,8 +9,8 @@
 
 namespace unshuffle {
 
-Problem drawn_from(const Problem& problem, const Model& bound, const Vector& w, const Matrix& noise_root, const Links& links,
-                   RandomStream& random) {
+Problem drawn_from(const Problem& problem, const Model& bound, const Vector& w, const Matrix& noise_root,
+                   const Links& links, RandomStream& random) {
   Problem drawn = problem;
   const LinkedRows rows = link(problem, bound, links.responses, links.features);
   const Matrix f = predict_pairs(bound, rows.x, rows.z, w);

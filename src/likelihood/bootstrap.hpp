@@ -13,7 +13,8 @@
 
 namespace unshuffle {
 
-/// y = f(x_i, z_j; w) + R N(0, I), R the root of the noise's covariance, for every link (i, j); responses without a link keep what they have.
+/// y = f(x_i, z_j; w) + R N(0, I), R the root of the noise's covariance, for every link (i, j); responses without a
+/// link keep what they have.
 [[nodiscard]] Problem drawn_from(const Problem& problem, const Model& bound, const Vector& w, const Matrix& noise_root,
                                  const Links& links, RandomStream& random);
 

@@ -84,7 +84,7 @@ Problem drawn_under(Assumption assumption, const Problem& problem, const Model& 
                     RandomStream& random) {
   const Links links = random_links(problem, random);
   const double sd = std::sqrt(at.epsilon / 2);
-  if (assumption == Assumption::as_modelled) 
+  if (assumption == Assumption::as_modelled)
     return drawn_from(problem, bound, at.parameters, Matrix::Constant(1, 1, sd), links, random);
   constexpr double growth = 0.25, bend = 0.1, of_noise = 0.5;
   const LinkedRows rows = link(problem, bound, links.responses, links.features);

@@ -23,7 +23,7 @@ struct ExactGroups::Tables {
   bool with_hessian;
   Matrix t{}, s{};              ///< Additive models: y - g and h.
   Matrix t_slope{}, s_slope{};  ///< For the Hessian: ∂g/∂w and ∂h/∂w.
-  Matrix &on_t, &on_s;      ///< ∂N/∂t and ∂N/∂s; groups fill in their rows.
+  Matrix &on_t, &on_s;          ///< ∂N/∂t and ∂N/∂s; groups fill in their rows.
 };
 
 struct ExactGroups::Sums {

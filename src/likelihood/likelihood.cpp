@@ -12,8 +12,8 @@
 #include "likelihood/response_law.hpp"
 #include "objective/backend.hpp"
 #include "objective/batch.hpp"
-#include "tables/equal_weights.hpp"
 #include "starts/starts.hpp"
+#include "tables/equal_weights.hpp"
 
 namespace unshuffle {
 
@@ -140,7 +140,8 @@ LinkLikelihood::LinkLikelihood(const Problem& problem, const Model& bound, Likel
 
 // Single pairs have no links to sum over, and the evaluator has them for next to nothing.
 void LinkLikelihood::take_up(const std::vector<Block>& blocks, LikelihoodOptions options) {
-  const bool even = options.entropy && equal_weights(problem_.response_weights) && equal_weights(problem_.feature_weights);
+  const bool even =
+      options.entropy && equal_weights(problem_.response_weights) && equal_weights(problem_.feature_weights);
   const Backend backend = backend_for(problem_, bound_, options.evaluator.backend);
   std::vector<Block> exact, planned;
   for (const Block& block : blocks) {
@@ -239,7 +240,8 @@ void LinkLikelihood::add_plan(const Vector& w, double log_epsilon, bool with_hes
     evaluator_->set_epsilon(epsilon);
     const Evaluation found = evaluator_->evaluate(w, hessian);
     const std::array<double, 2> links = link_entropy(epsilon);
-    here.value = found.objective / epsilon + constant_ + 0.5 * numbers_ * std::log(std::numbers::pi * epsilon) - links[0];
+    here.value =
+        found.objective / epsilon + constant_ + 0.5 * numbers_ * std::log(std::numbers::pi * epsilon) - links[0];
     here.gradient.resize(p + 1);
     here.gradient << found.gradient / epsilon, 0.5 * numbers_ - found.transport_cost / epsilon - links[1];
     if (hessian) here.hessian = found.hessian / epsilon;
@@ -340,8 +342,8 @@ Vector LinkLikelihood::units_at(const Vector& theta) const {
   const Index p = bound_.parameters(), shapes = shape_.parameters();
   Vector inner(p + shapes), units = Vector::Ones(theta.size());
   inner << theta.head(p), theta.tail(shapes);
-  const Vector steps = shaped_.model ? natural_steps(*shaped_.problem, *shaped_.model, inner)
-                                     : natural_steps(problem_, bound_, inner);
+  const Vector steps =
+      shaped_.model ? natural_steps(*shaped_.problem, *shaped_.model, inner) : natural_steps(problem_, bound_, inner);
   units.head(p) = steps.head(p);
   units.tail(shapes) = steps.tail(shapes);
   return units;
@@ -365,9 +367,8 @@ Optimum LinkLikelihood::most_likely_near(const Optimum& from, int max_iterations
   const Vector start = Vector::Zero(origin.size());
   const Minimum found = has_hessian() ? trust_region(f, start, stop, watch) : lbfgs(f, start, stop, watch);
   const Vector theta = origin + unit.cwiseProduct(found.at);
-  return {theta.head(p),   std::exp(theta(p)), theta.tail(theta.size() - p - 1),
-          found.value,     found.converged,    found.iterations,
-          found.message};
+  return {theta.head(p),    std::exp(theta(p)), theta.tail(theta.size() - p - 1), found.value, found.converged,
+          found.iterations, found.message};
 }
 
 }  // namespace unshuffle

@@ -31,7 +31,7 @@ struct Optimum {
   Vector parameters;
   double epsilon = 0;
   Vector noise_shape{};  ///< τ of noise_shape.hpp; empty: as of zeros.
-  double nats = 0;  ///< Minus the log-likelihood.
+  double nats = 0;       ///< Minus the log-likelihood.
   bool converged = false;
   int iterations = 0;
   std::string message;
@@ -47,15 +47,15 @@ class LinkLikelihood {
   /// Both must outlive it; `problem` is completed(), `bound` bound to it.
   LinkLikelihood(const Problem& problem, const Model& bound, LikelihoodOptions options);
 
-  /// Value and gradient; the Hessian, where it has one, is exact for groups summed exactly, for others in w, and there by
-  /// a difference in log ε.
+  /// Value and gradient; the Hessian, where it has one, is exact for groups summed exactly, for others in w, and there
+  /// by a difference in log ε.
   Sample at(const Vector& theta, bool with_hessian);
 
   /// The observed information: the Hessian, with central differences in log ε, and in w when there is no exact one.
   Matrix information(const Vector& theta);
 
-  /// Trust-region Newton from (w, ε, τ) where the Hessian is available, else L-BFGS. Ends early when `keep_going`, asked
-  /// in every iteration, says no.
+  /// Trust-region Newton from (w, ε, τ) where the Hessian is available, else L-BFGS. Ends early when `keep_going`,
+  /// asked in every iteration, says no.
   [[nodiscard]] Optimum most_likely_near(const Optimum& from, int max_iterations,
                                          const std::function<bool()>& keep_going = {});
 

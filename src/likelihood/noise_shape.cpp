@@ -138,8 +138,7 @@ class ShapedModel final : public Model {
  private:
   /// f - y.
   [[nodiscard]] Matrix away(const MatrixRef& x_row, const MatrixRef& z, const VectorRef& all) const {
-    return inner_.model.predict(inner_.x_of(x_row), z, inner_.w_of(all)).rowwise() -
-           x_row.row(0).tail(inner_.outputs);
+    return inner_.model.predict(inner_.x_of(x_row), z, inner_.w_of(all)).rowwise() - x_row.row(0).tail(inner_.outputs);
   }
 
   Inner inner_;

@@ -283,7 +283,11 @@ class Search {
       if (progress.stopped() && k > 0) return;  // without a single evaluation there would be no result
       const Optimum& from = starts[k].optimum;
       WorkKey key("refined");
-      key.add(from.parameters).add(from.epsilon).add(from.noise_shape).add(double(problem.responses())).add(accuracy.evaluator.accuracy);
+      key.add(from.parameters)
+          .add(from.epsilon)
+          .add(from.noise_shape)
+          .add(double(problem.responses()))
+          .add(accuracy.evaluator.accuracy);
       key.add(double(iterations));
       const auto refine_one = [&] {
         LinkLikelihood likelihood(problem, bound_, accuracy);

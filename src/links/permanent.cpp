@@ -277,7 +277,8 @@ PlanRemainder remainder_of_plan(const Matrix& plan) {
   if (!(many.value > nothing) || !(few.value > nothing)) return {0, Matrix::Zero(plan.rows(), plan.cols())};
   const double larger = std::max(many.value, few.value), smaller = std::min(many.value, few.value);
   const double value = smaller * std::pow(1 + std::pow(smaller / larger, sharpness), -1 / sharpness);
-  const double of_many = std::pow(value / many.value, sharpness + 1), of_few = std::pow(value / few.value, sharpness + 1);
+  const double of_many = std::pow(value / many.value, sharpness + 1),
+               of_few = std::pow(value / few.value, sharpness + 1);
   return {value, scale * (of_many * many.slope + of_few * few.slope)};
 }
 

@@ -502,7 +502,8 @@ PlanSlopes Evaluator::over_plans(const VectorRef& w, const std::function<PlanTer
     const DenseBlock& block = state.dense_blocks[b];
     const PlanTerm term = function(block.plan());
     const Matrix by_cost = block.pull_back(term.slope);
-    slopes[b] = {term.value, Vector::Zero(state.model->parameters()), -by_cost.cwiseProduct(block.residual_cost()).sum()};
+    slopes[b] = {term.value, Vector::Zero(state.model->parameters()),
+                 -by_cost.cwiseProduct(block.residual_cost()).sum()};
     pull_back_costs(*state.model, state.tables_of(block), by_cost, w, slopes[b].gradient);
   });
   PlanSlopes sum{0, Vector::Zero(state.model->parameters()), 0};

@@ -168,15 +168,15 @@ void add_noise_and_links(Json& out, const FittedLaw& law) {
 Matrix noise_covariance_from(const Json& object, std::size_t outputs, const std::string& source) {
   if (!object.contains("noise_covariance")) return {};
   const auto rows = json_value<std::vector<std::vector<double>>>(object, "noise_covariance", source);
-  const bool square = rows.size() == outputs && std::all_of(rows.begin(), rows.end(), [&](const auto& row) {
-                        return row.size() == outputs;
-                      });
+  const bool square = rows.size() == outputs &&
+                      std::all_of(rows.begin(), rows.end(), [&](const auto& row) { return row.size() == outputs; });
   Matrix made(static_cast<Index>(outputs), static_cast<Index>(outputs));
   for (std::size_t k = 0; square && k < outputs; ++k)
     made.row(Index(k)) = Eigen::Map<const Eigen::RowVectorXd>(rows[k].data(), Index(outputs));
-  if (!square || !made.allFinite() || !made.isApprox(made.transpose()) || Eigen::LLT<Matrix>(made).info() != Eigen::Success)
-    throw BadData(fmt::format("{}: \"noise_covariance\" must be a symmetric positive definite matrix of {} rows", source,
-                              outputs));
+  if (!square || !made.allFinite() || !made.isApprox(made.transpose()) ||
+      Eigen::LLT<Matrix>(made).info() != Eigen::Success)
+    throw BadData(fmt::format("{}: \"noise_covariance\" must be a symmetric positive definite matrix of {} rows",
+                              source, outputs));
   return made;
 }
 

@@ -1,7 +1,7 @@
 #include "report/pictures.hpp"
 
-#include <Eigen/Eigenvalues>
 #include <Eigen/Cholesky>
+#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 #include <map>

@@ -45,11 +45,12 @@ struct ResponseNoise {
 
   template <class Self, class Visit>
   static void describe(Self& self, Visit&& visit) {
-    visit(OptionText{"noise_covariance",
-                     "Noise of several responses: full (each has a variance, every two a correlation), diagonal (no "
-                     "correlations), equal (one variance; responses must be in like units), or auto: full for up to six "
-                     "responses, else diagonal. With noise_sd: equal."},
-          self.covariance);
+    visit(
+        OptionText{"noise_covariance",
+                   "Noise of several responses: full (each has a variance, every two a correlation), diagonal (no "
+                   "correlations), equal (one variance; responses must be in like units), or auto: full for up to six "
+                   "responses, else diagonal. With noise_sd: equal."},
+        self.covariance);
   }
 };
 

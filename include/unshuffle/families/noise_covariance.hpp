@@ -16,9 +16,10 @@ enum class NoiseCovariance {
   diagonal,   ///< Every response has a variance.
   equal,      ///< One variance.
 };
-inline constexpr std::array noise_covariance_words{
-    Word<NoiseCovariance>{"auto", NoiseCovariance::automatic}, Word<NoiseCovariance>{"full", NoiseCovariance::full},
-    Word<NoiseCovariance>{"diagonal", NoiseCovariance::diagonal}, Word<NoiseCovariance>{"equal", NoiseCovariance::equal}};
+inline constexpr std::array noise_covariance_words{Word<NoiseCovariance>{"auto", NoiseCovariance::automatic},
+                                                   Word<NoiseCovariance>{"full", NoiseCovariance::full},
+                                                   Word<NoiseCovariance>{"diagonal", NoiseCovariance::diagonal},
+                                                   Word<NoiseCovariance>{"equal", NoiseCovariance::equal}};
 constexpr std::span<const Word<NoiseCovariance>> words_of(NoiseCovariance) { return noise_covariance_words; }
 
 [[nodiscard]] constexpr NoiseCovariance resolved(NoiseCovariance asked, Index outputs) {

@@ -108,9 +108,9 @@ class Evaluator {
   /// Objective and gradient at w, and the Hessian on request (sorted backend only). Starts from the last solution.
   Evaluation evaluate(const VectorRef& w, bool with_hessian = false);
 
-  /// Of the plans of the last evaluation, which was at w. Dense backend only, without a team; single pairs have no plan.
-  [[nodiscard]] PlanSlopes over_plans(const VectorRef& w,
-                                      const std::function<PlanTerm(const Matrix& plan)>& function);
+  /// Of the plans of the last evaluation, which was at w. Dense backend only, without a team; single pairs have no
+  /// plan.
+  [[nodiscard]] PlanSlopes over_plans(const VectorRef& w, const std::function<PlanTerm(const Matrix& plan)>& function);
 
   /// Forget the last solution: the next evaluation starts cold.
   void reset();
