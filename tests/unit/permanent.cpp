@@ -255,7 +255,7 @@ TEST(NoiseOfSeveralResponses, has_the_derivatives_of_its_differences) {
   for (const NoiseCovariance kind : {NoiseCovariance::full, NoiseCovariance::diagonal, NoiseCovariance::equal}) {
     for (const bool with_x : {false, true}) {
       for (const Index rows : {3, 14}) {
-        if (rows == 14 && with_x != (kind == NoiseCovariance::full)) continue;
+        if (rows == 14 && !(with_x && kind == NoiseCovariance::full)) continue;  // these take longest
         const Problem problem = in_groups({{rows, rows}, {rows, rows}, {1, 1}}, root, with_x, 4);
         const auto bound = Linear{}.bound_to(problem);
         LikelihoodOptions options;
