@@ -28,13 +28,13 @@ struct LikelihoodOptions {
 
 /// Where a descent on the likelihood ended.
 struct Optimum {
-  Vector parameters;
+  Vector parameters{};
   double epsilon = 0;
   Vector noise_shape{};  ///< τ of noise_shape.hpp; empty: as of zeros.
   double nats = 0;       ///< Minus the log-likelihood.
   bool converged = false;
   int iterations = 0;
-  std::string message;
+  std::string message{};
 
   [[nodiscard]] Vector theta() const;
 };
