@@ -402,7 +402,7 @@ TEST(Verdict, an_optimum_found_once_must_be_further_ahead_than_many_coefficients
   found.starts = 9;
   for (const double nats : {0.0, 29.0}) {
     FoundOptimum one;
-    one.optimum = {Vector::Constant(p, nats), 0.1, nats, true, 1, ""};
+    one.optimum = {Vector::Constant(p, nats), 0.1, {}, nats, true, 1, ""};
     found.optima.push_back(one);
   }
   Calibrated answer{found.optima.front().optimum, {}, 1e-9 * Matrix::Identity(p, p)};
