@@ -234,7 +234,9 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
         predicted = np.asarray(self.predict(X)).reshape(len(X), -1)
         observed = np.asarray(y, float).reshape(len(predicted), -1)
         weights = None if sample_weight is None else np.asarray(sample_weight, float)
-        return float(np.mean([_explained(predicted[:, k], observed[:, k], self.result_["noise_sd"], weights)
+        covariance = self.result_.get("noise_covariance")
+        noise = np.full(observed.shape[1], self.result_["noise_sd"]) if covariance is None else np.sqrt(np.diag(covariance))
+        return float(np.mean([_explained(predicted[:, k], observed[:, k], noise[k], weights)
                               for k in range(observed.shape[1])]))
 
     def _predicted(self, X: Any, predict: Any) -> Any:

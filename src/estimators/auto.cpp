@@ -75,7 +75,8 @@ Mixture mixture_of(const Auto& options) {
 Adjusted adjusted_of(const Auto& options) { return {.precision = options.precision, .bootstrap = options.bootstrap}; }
 
 Entropic entropic_of(const Auto& options) {
-  return {options.precision, options.starts, options.noise, options.bootstrap, options.sensitivity, options.family};
+  return {options.precision,   options.starts, options.noise,         options.bootstrap,
+          options.sensitivity, options.family, options.response_noise};
 }
 
 Estimate explain(Estimate estimate, Estimator chosen, const std::string& choice, const std::string& why) {

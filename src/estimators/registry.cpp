@@ -191,6 +191,15 @@ void require_consistent(const RobotRobust& robust) {
 template <class E>
 void require_consistent(const E& estimator) {
   if constexpr (requires {
+                  estimator.response_noise;
+                  estimator.noise;
+                }) {
+    const NoiseCovariance asked = estimator.response_noise.covariance;
+    if (estimator.noise.sd > 0 && asked != NoiseCovariance::automatic && asked != NoiseCovariance::equal)
+      throw InvalidInput(fmt::format("{} is one number, so the noise has one variance; {} and {} exclude each other",
+                                     option("noise_sd"), option("noise_sd"), option("noise_covariance")));
+  }
+  if constexpr (requires {
                   estimator.family;
                   estimator.noise;
                 }) {

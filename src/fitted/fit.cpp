@@ -115,8 +115,7 @@ std::vector<Ending> endings_of(const std::vector<Candidate>& candidates) {
 /// The plan at the answer, so that links of any estimator can be compared and matched in the same way.
 Evaluation evaluate_answer(const Input& input, const EvaluatorOptions& options, const Estimate& estimate,
                            PlanFacts& plan) {
-  const Family& family = family_of(estimate.law.family);
-  const TransportForm form = transport_form(input.problem, input.bound, family);
+  const TransportForm form = transport_form(input.problem, input.bound, estimate.law);
   Evaluator evaluator(*form.problem, *form.model, options);
   const Vector& w = estimate.candidates.front().parameters;
   Evaluation last = evaluator.evaluate(w);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <Eigen/Cholesky>
 #include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <array>
@@ -151,6 +152,34 @@ FittedLaw law_from(const Json& object, const std::string& source) {
   return law;
 }
 
+/// Noise of several responses, and how links were summed.
+void add_noise_and_links(Json& out, const FittedLaw& law) {
+  if (!law.link_sums.empty()) out["link_sums"] = law.link_sums;
+  const Matrix& covariance = law.noise_covariance;
+  if (covariance.size() == 0) return;
+  Json rows = Json::array();
+  for (Index k = 0; k < covariance.rows(); ++k) {
+    const Vector row = covariance.row(k).transpose();
+    rows.push_back(std::vector<double>(row.begin(), row.end()));
+  }
+  out["noise_covariance"] = std::move(rows);
+}
+
+Matrix noise_covariance_from(const Json& object, std::size_t outputs, const std::string& source) {
+  if (!object.contains("noise_covariance")) return {};
+  const auto rows = json_value<std::vector<std::vector<double>>>(object, "noise_covariance", source);
+  const bool square = rows.size() == outputs &&
+                      std::all_of(rows.begin(), rows.end(), [&](const auto& row) { return row.size() == outputs; });
+  Matrix made(static_cast<Index>(outputs), static_cast<Index>(outputs));
+  for (std::size_t k = 0; square && k < outputs; ++k)
+    made.row(Index(k)) = Eigen::Map<const Eigen::RowVectorXd>(rows[k].data(), Index(outputs));
+  if (!square || !made.allFinite() || !made.isApprox(made.transpose()) ||
+      Eigen::LLT<Matrix>(made).info() != Eigen::Success)
+    throw BadData(fmt::format("{}: \"noise_covariance\" must be a symmetric positive definite matrix of {} rows",
+                              source, outputs));
+  return made;
+}
+
 void add_plan(Json& out, const Result& fit) {
   out["objective"] = fit.objective.value;
   out["objective_name"] = fit.objective.name;
@@ -194,6 +223,7 @@ Json body_of(const Result& fit, const FitContext& context) {
   if (!fit.std_error_note.empty()) out["std_error_note"] = fit.std_error_note;
   add_law(out, context.law);
   add_plan(out, fit);
+  add_noise_and_links(out, context.law);
   out["identifiable"] = identifiable_of(fit);
   add_course(out, fit);
   out["version"] = version;
@@ -506,6 +536,7 @@ FitContext context_from(const Json& object, const std::string& source) {
   context.model_state = json_value<std::vector<double>>(object, "model_state", source);
   context.model = json_value<std::string>(object, "model", source);
   context.law = law_from(object, source);
+  context.law.noise_covariance = noise_covariance_from(object, context.columns.response.size(), source);
   context.estimator = estimator_of(object, "method", source);
   context.chosen = object.contains("chosen") ? estimator_of(object, "chosen", source) : context.estimator;
   return context;

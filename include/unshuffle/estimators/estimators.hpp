@@ -13,6 +13,7 @@
 #include "unshuffle/core/export.hpp"
 #include "unshuffle/core/options.hpp"
 #include "unshuffle/families/family.hpp"
+#include "unshuffle/families/noise_covariance.hpp"
 #include "unshuffle/objective/settings.hpp"
 #include "unshuffle/optimise/descent_options.hpp"
 #include "unshuffle/starts/start_options.hpp"
@@ -35,6 +36,21 @@ struct Noise {
   static void describe(Self& self, Visit&& visit) {
     visit(OptionText{"noise_sd", "Standard deviation of the noise when it is known; 0: estimated.", not_negative},
           self.sd);
+  }
+};
+
+/// The noise of several responses.
+struct ResponseNoise {
+  NoiseCovariance covariance = NoiseCovariance::automatic;
+
+  template <class Self, class Visit>
+  static void describe(Self& self, Visit&& visit) {
+    visit(
+        OptionText{"noise_covariance",
+                   "Noise of several responses: full (each has a variance, every two a correlation), diagonal (no "
+                   "correlations), equal (one variance; responses must be in like units), or auto: full for up to six "
+                   "responses, else diagonal. With noise_sd: equal."},
+        self.covariance);
   }
 };
 
@@ -89,11 +105,12 @@ struct Auto {
   Bootstrap bootstrap{};
   Sensitivity sensitivity{};
   FamilyChoice family{};
+  ResponseNoise response_noise{};
 
   template <class Self, class Visit>
   static void describe(Self& self, Visit&& visit) {
     describe_each(visit, self.precision, self.starts, self.limit, self.noise, self.bootstrap, self.sensitivity,
-                  self.family);
+                  self.family, self.response_noise);
   }
 };
 
@@ -178,10 +195,12 @@ struct Entropic {
   Bootstrap bootstrap{};
   Sensitivity sensitivity{};
   FamilyChoice family{};
+  ResponseNoise response_noise{};
 
   template <class Self, class Visit>
   static void describe(Self& self, Visit&& visit) {
-    describe_each(visit, self.precision, self.starts, self.noise, self.bootstrap, self.sensitivity, self.family);
+    describe_each(visit, self.precision, self.starts, self.noise, self.bootstrap, self.sensitivity, self.family,
+                  self.response_noise);
   }
 };
 
