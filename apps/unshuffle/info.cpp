@@ -168,7 +168,7 @@ int run(bool json) {
   const nlohmann::ordered_json info{
       {"version", version},
       {"methods", methods()},
-      {"models", {"linear", "sine", "spline:K"}},
+      {"models", {"linear", "sine", "rigid", "similarity", "affine", "spline:K"}},
       {"backends", {"dense", "sorted", "clouds"}},
       {"threads", omp_get_max_threads()},
       {"cpu_features", Eigen::SimdInstructionSetsInUse()},

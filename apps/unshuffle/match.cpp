@@ -23,11 +23,32 @@ struct MatchCommand {
   std::string out = "pairs.csv";
   std::string join;
   bool all = false;
+  int samples = 0;
+  std::uint64_t seed = 0;
   bool spreadsheet_safe = false;
   EventFlags events;
   int threads = 0;
   bool quiet = false;
 };
+
+void tell_of_outcome(const MatchCommand& command, const std::vector<Output>& outputs) {
+  if (command.quiet) return;
+  tell_of_verdict(command.fit);
+  tell_of_replaced(outputs);
+}
+
+int write_samples(const MatchCommand& command, const Fitted& fitted, const Problem& problem, const Preparation& rows,
+                  const std::vector<Output>& outputs) {
+  const std::vector<LinkSet> sets = fitted.sample_links(problem, command.samples, command.seed);
+  const std::string content = samples_csv(sets, rows);
+  tell_of_outcome(command, outputs);
+  write_whole_file(command.out, content);
+  if (command.quiet) return 0;
+  if (fitted.result().covariance.size() == 0)
+    note("the fit has no standard errors, so all sets of links are drawn at its estimates");
+  fmt::print("{} sets of {} links\nWrote {}\n", sets.size(), sets.front().size(), command.out);
+  return 0;
+}
 
 int run(const MatchCommand& command) {
   require_threads(command.threads);
@@ -58,6 +79,7 @@ int run(const MatchCommand& command) {
   coded.clear();
   require_feasible(problem, fitted.model(), fitted.context().chosen);
   use_threads(command.threads);
+  if (command.samples > 0) return write_samples(command, fitted, problem, rows, outputs);
   const Matching matching = in_file_rows(fitted.match(problem, command.all ? LinkRows::all : LinkRows::kept), rows);
 
   std::string content;
@@ -67,10 +89,7 @@ int run(const MatchCommand& command) {
     const Join join = command.join == "inner" ? Join::inner : command.join == "left" ? Join::left : Join::right;
     content = joined_csv(matching, tables.front(), tables.back(), join, command.spreadsheet_safe);
   }
-  if (!command.quiet) {
-    tell_of_verdict(command.fit);
-    tell_of_replaced(outputs);
-  }
+  tell_of_outcome(command, outputs);
   write_whole_file(command.out, content);
   if (!command.quiet) {
     fmt::print("{} pairs, {} responses and {} features unmatched\nWrote {}\n", matching.pairs.size(),
@@ -97,6 +116,14 @@ Command add_match(CLI::App& root) {
       ->check(CLI::IsMember({"inner", "left", "right"}));
   app->add_flag("--all", command->all,
                 "Robust fits: also link the rows that the fit leaves unmatched, as far as the smaller table allows.");
+  CLI::Option* samples =
+      app->add_option("--samples", command->samples,
+                      "Write this many complete sets of links drawn from their posterior instead: "
+                      "sample,response_row,feature_row. Analyses of each are pooled by unshuffle.pool() in Python.")
+          ->check(CLI::PositiveNumber)
+          ->excludes("--join")
+          ->excludes("--all");
+  app->add_option("--seed", command->seed, "Of the samples.")->capture_default_str()->needs(samples);
   add_spreadsheet_option(*app, command->spreadsheet_safe);
   add_scale_options(*app, command->events);
   add_gate_options(*app, command->events);

@@ -193,6 +193,9 @@ void add_row_options(CLI::App& command, TableOptions& options) {
   column("--trials", rows.trials,
          "Column of RESPONSES with the numbers of trials, of which the response counts the successes; --family "
          "binomial.");
+  column("--event", rows.event,
+         "Column of RESPONSES: 1 where the response is the time of an event, 0 where it was only observed until then; "
+         "--family cox.");
   column("--safe", rows.safe, "Column of 0 and 1: rows whose link in the order given is known to be right.");
   command
       .add_option("--mismatch", rows.mismatch,
@@ -207,7 +210,7 @@ void add_row_options(CLI::App& command, TableOptions& options) {
   command
       .add_option("--wrong-rate", options.wrong_rate,
                   "How many links in the order given are wrong: a rate above 0 and below 1, or a column of rates; "
-                  "method mixture.")
+                  "methods mixture and adjusted.")
       ->type_name("R|COL");
   command
       .add_option("--audit", rows.audit,
@@ -283,7 +286,11 @@ std::vector<std::string> inputs_of(const TableOptions& options) {
 
 void add_model_options(CLI::App& command, ModelOptions& options) {
   options.model_given =
-      command.add_option("--model", options.model, "linear, sine or spline:K with K knots per feature.")
+      command
+          .add_option(
+              "--model", options.model,
+              "linear, sine, spline:K with K knots per feature; for points in the plane or in space rigid, similarity "
+              "or affine.")
           ->capture_default_str();
   command.add_flag("--no-intercept", options.no_intercept, "Fit through the origin.");
 }

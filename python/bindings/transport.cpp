@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 
@@ -16,6 +18,7 @@
 #include "bindings.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/transport/solver.hpp"
+#include "unshuffle/transport/sparse_plan.hpp"
 
 namespace unshuffle::python {
 
@@ -130,6 +133,14 @@ Objective objective_named(const std::string& name) {
   throw InvalidInput(fmt::format("objective = {} must be transport or entropic", name));
 }
 
+nb::ndarray<nb::numpy, std::int64_t> moved_indices(const std::vector<Index>& indices) {
+  auto owned = std::make_unique<std::vector<std::int64_t>>(indices.begin(), indices.end());
+  std::int64_t* data = owned->data();
+  const std::size_t size = owned->size();
+  nb::capsule owner(owned.release(), [](void* kept) noexcept { delete static_cast<std::vector<std::int64_t>*>(kept); });
+  return {data, {size}, owner};
+}
+
 /// The result of a solve; arrays are created on request. The solver's columns are the caller's rows.
 class Plans {
  public:
@@ -139,6 +150,16 @@ class Plans {
     ArrayOut out = shape_.new_matrices();
     for (std::size_t k = 0; k < solutions_.size(); ++k) shape_.at(out.data(), k) = solutions_[k].plan();
     return out;
+  }
+  /// Of one plan (rows, columns, masses); of several a list of these. The solver's columns are the caller's rows.
+  [[nodiscard]] nb::object sparse(double left_out) const {
+    nb::list all;
+    for (const Solution& solution : solutions_) {
+      const transport::SparsePlan kept = transport::sparse(solution.plan(), left_out);
+      all.append(nb::make_tuple(moved_indices(kept.columns), moved_indices(kept.rows),
+                                moved(Vector(Eigen::Map<const Vector>(kept.mass.data(), Index(kept.mass.size()))))));
+    }
+    return shape_.batched ? nb::object(all) : nb::object(all[0]);
   }
   [[nodiscard]] ArrayOut row_potential() const { return vectors(shape_.rows, &Solution::column_potential); }
   [[nodiscard]] ArrayOut column_potential() const { return vectors(shape_.columns, &Solution::row_potential); }
@@ -259,6 +280,11 @@ void bind_plans(nb::module_& module) {
       "all it needs and stays valid whatever its Transport solves next.")
       .def_prop_ro("coupling", &Plans::coupling, nb::rv_policy::move,
                    "The plan, of the shape of the cost; it sums to one.")
+      .def(
+          "sparse", &Plans::sparse, nb::arg("left_out") = 1e-9,
+          nb::sig("def sparse(self, left_out: float = 1e-9) -> typing.Any"),
+          "Rows, columns and masses of the largest entries, all others together at most this share of the mass; a list "
+          "of these when the cost was a batch. scipy.sparse.coo_array((mass, (rows, columns)), shape) takes them.")
       .def_prop_ro("row_potential", &Plans::row_potential, nb::rv_policy::move)
       .def_prop_ro("column_potential", &Plans::column_potential, nb::rv_policy::move)
       .def_prop_ro(

@@ -49,22 +49,23 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
     """Fits a regression and the row links together.
 
     ``fit(X, y)`` takes one table whose response may be (partly) shuffled against the rows; ``fit_tables`` takes two
-    tables whose rows are not linked, of equal length or not. ``predict`` is for rows that are complete.
+    tables of any lengths whose rows are not linked. ``predict`` takes complete rows.
 
     Parameters
     ----------
     method : how rows are linked: "auto" examines the data and explains its choice; see docs/methods.
-    model : "linear", "sine" or "spline:K" with K knots per feature.
+    model : "linear", "sine", "spline:K" with K knots per feature; for points in the plane or in space "rigid",
+        "similarity" or "affine".
     fit_intercept : whether the model has an intercept (never with "sine").
     hint : "rows" when row i of one table probably belongs to row i of the other, "none" when the order means nothing;
         "auto": rows for ``fit``, nothing known for ``fit_tables``.
     missing : rows of data frames with missing cells: "drop", "error", or "indicator" for the mean and a column that marks it.
     dates : "day-first" or "month-first", for texts such as 3/4/2024 of which no cell tells.
-    random_state : the seed of everything random, or a NumPy generator to draw it from; None draws another one every time.
+    random_state : the seed of everything random, or a NumPy generator to draw it from; None draws a new one every time.
     n_jobs : threads; None or -1 for all; the answer does not depend on it.
     progress : a function of (done, total), which stops the fit by returning False; True for a bar (needs tqdm).
 
-    Options of single methods; one that the method does not read is refused:
+    Options of the methods; one that the chosen method does not read is an error:
 
     {options}
 
@@ -77,7 +78,7 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
     coef_names_ : what they belong to: the columns of data frames, else x1, ..., z1, ...
     coefficients_, std_errors_ : by name; a standard error is None when the method has none.
     intervals_ : by name, both ends of the 95 % interval; ``intervals(level)`` for another.
-    verdict_ : "identified", "weakly identified", "not identifiable" or "not judged".
+    verdict_ : "identified", "weakly identified", "not identifiable" or "not assessed".
     alternatives_ : other coefficients that explain the data, each as a dict.
     vcov_ : covariance of all parameters in the order of parameter_names_; None when the method has none.
     notes_ : what was left out or coded, one sentence each.
@@ -124,7 +125,7 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
         known: pairs (response row, feature row) that are certain.
         prior: (response row, feature row, weight): the prior odds of that pair relative to those not listed.
         facts: arrays of an entry per row: offset of the features (feature_offset) or of the responses (offset), trials
-        of the responses; and for links in the order given safe (true: right), mismatch (columns their odds depend on),
+        of the responses, event (1: the response is the time of an event, 0: it was only observed until then); and for links in the order given safe (true: right), mismatch (columns their odds depend on),
         link_probability, wrong_rate (also one number), with audit, how many links were examined to find that rate.
         """
         tables = [table for table in (y, x, z) if table is not None]
@@ -250,7 +251,9 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
         predicted = np.asarray(self.predict(X)).reshape(len(X), -1)
         observed = np.asarray(y, float).reshape(len(predicted), -1)
         weights = None if sample_weight is None else np.asarray(sample_weight, float)
-        return float(np.mean([_explained(predicted[:, k], observed[:, k], self.result_["noise_sd"], weights)
+        covariance = self.result_.get("noise_covariance")
+        noise = np.full(observed.shape[1], self.result_["noise_sd"]) if covariance is None else np.sqrt(np.diag(covariance))
+        return float(np.mean([_explained(predicted[:, k], observed[:, k], noise[k], weights)
                               for k in range(observed.shape[1])]))
 
     def _predicted(self, X: Any, predict: Any) -> Any:
@@ -327,9 +330,24 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
         """The objective around the answer."""
         return plots.plot_landscape(self, ax)
 
-    def match(self) -> Any:
-        """One-to-one links, unmatched responses and unmatched features, by rows of the tables as given."""
-        return self._matching
+    def match(self, samples: int | None = None, *, random_state: int = 0) -> Any:
+        """One-to-one links, unmatched responses and unmatched features, by rows of the tables as given.
+
+        samples=M: instead M complete sets of links drawn from their posterior, a list of arrays with the fields response_row and
+        feature_row. Repeat an analysis on each and pool the results: ``unshuffle.pool``.
+        """
+        return self._matching if samples is None else self._drawn(samples, random_state)
+
+    def _drawn(self, samples: int, seed: int) -> list[np.ndarray]:
+        check_is_fitted(self)
+        if self._restored:
+            raise ValueError("drawing links needs the tables of the fit, which fit.json does not have; unshuffle match --samples reads both")
+        drawn = self._fitted.sample_links(samples, seed).astype(int)
+        links = np.empty(len(drawn), [("response_row", np.int64), ("feature_row", np.int64)])
+        for side, field in enumerate(("response_row", "feature_row")):
+            rows = drawn[:, side + 1]
+            links[field] = self._rows[side][0][rows] if self._rows else rows
+        return [links[drawn[:, 0] == k] for k in range(samples)]
 
     @cached_property
     def _matching(self) -> Any:
@@ -501,10 +519,10 @@ def _refuse_facts(facts: dict[str, Any]) -> None:
         raise ValueError(f"{', '.join(facts)}: can be given with columns of numbers only, without a formula or keys by name")
 
 
-def _row_facts(*, offset: Any = None, feature_offset: Any = None, trials: Any = None, mismatch: Any = None, wrong_rate: Any = None,
+def _row_facts(*, offset: Any = None, feature_offset: Any = None, trials: Any = None, event: Any = None, mismatch: Any = None, wrong_rate: Any = None,
                audit: Any = 0) -> Any:
     facts = _core.RowFacts()
-    given = {"response_offset": offset, "feature_offset": feature_offset, "trials": trials, "wrong_rate": wrong_rate}
+    given = {"response_offset": offset, "feature_offset": feature_offset, "trials": trials, "event": event, "wrong_rate": wrong_rate}
     for name, values in given.items():
         if values is not None:
             refuse_masked(values, name)

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <Eigen/Cholesky>
 #include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <array>
@@ -151,6 +152,34 @@ FittedLaw law_from(const Json& object, const std::string& source) {
   return law;
 }
 
+/// Noise of several responses, and how links were summed.
+void add_noise_and_links(Json& out, const FittedLaw& law) {
+  if (!law.link_sums.empty()) out["link_sums"] = law.link_sums;
+  const Matrix& covariance = law.noise_covariance;
+  if (covariance.size() == 0) return;
+  Json rows = Json::array();
+  for (Index k = 0; k < covariance.rows(); ++k) {
+    const Vector row = covariance.row(k).transpose();
+    rows.push_back(std::vector<double>(row.begin(), row.end()));
+  }
+  out["noise_covariance"] = std::move(rows);
+}
+
+Matrix noise_covariance_from(const Json& object, std::size_t outputs, const std::string& source) {
+  if (!object.contains("noise_covariance")) return {};
+  const auto rows = json_value<std::vector<std::vector<double>>>(object, "noise_covariance", source);
+  const bool square = rows.size() == outputs &&
+                      std::all_of(rows.begin(), rows.end(), [&](const auto& row) { return row.size() == outputs; });
+  Matrix made(static_cast<Index>(outputs), static_cast<Index>(outputs));
+  for (std::size_t k = 0; square && k < outputs; ++k)
+    made.row(Index(k)) = Eigen::Map<const Eigen::RowVectorXd>(rows[k].data(), Index(outputs));
+  if (!square || !made.allFinite() || !made.isApprox(made.transpose()) ||
+      Eigen::LLT<Matrix>(made).info() != Eigen::Success)
+    throw BadData(fmt::format("{}: \"noise_covariance\" must be a symmetric positive definite matrix of {} rows",
+                              source, outputs));
+  return made;
+}
+
 void add_plan(Json& out, const Result& fit) {
   out["objective"] = fit.objective.value;
   out["objective_name"] = fit.objective.name;
@@ -194,6 +223,7 @@ Json body_of(const Result& fit, const FitContext& context) {
   if (!fit.std_error_note.empty()) out["std_error_note"] = fit.std_error_note;
   add_law(out, context.law);
   add_plan(out, fit);
+  add_noise_and_links(out, context.law);
   out["identifiable"] = identifiable_of(fit);
   add_course(out, fit);
   out["version"] = version;
@@ -208,6 +238,16 @@ Json options_of(const Estimator& estimator) {
   for (const auto& [name, value] : option_values(estimator)) {
     std::visit([&, &key = name](const auto& plain) { out[key] = plain; }, value);
   }
+  return out;
+}
+
+/// Options of the estimator that was chosen that differ from those it would have by the options asked for.
+Json options_found(const FitContext& context) {
+  const Json asked = options_of(context.estimator), standard = options_of(*estimator_named(name_of(context.chosen))),
+             chosen = options_of(context.chosen);
+  Json out = Json::object();
+  for (const auto& [name, value] : chosen.items())
+    if (value != (asked.contains(name) ? asked[name] : standard[name])) out[name] = value;
   return out;
 }
 
@@ -486,6 +526,8 @@ Estimator estimator_of(const Json& object, const char* key, const std::string& s
   } else {
     for (const char* name : older_options) options[name] = object.contains(name) ? object[name] : Json();
   }
+  if (std::string_view(key) == "chosen" && object.contains("chosen_options"))
+    options.update(json_value<Json>(object, "chosen_options", source));
   for (const auto& [name, standard] : option_values(*estimator)) {
     const auto found = options.find(name);
     if (found == options.end() || found->is_null()) continue;
@@ -532,6 +574,7 @@ FitContext context_from(const Json& object, const std::string& source) {
   context.model_state = json_value<std::vector<double>>(object, "model_state", source);
   context.model = json_value<std::string>(object, "model", source);
   context.law = law_from(object, source);
+  context.law.noise_covariance = noise_covariance_from(object, context.columns.response.size(), source);
   context.estimator = estimator_of(object, "method", source);
   context.chosen = object.contains("chosen") ? estimator_of(object, "chosen", source) : context.estimator;
   return context;
@@ -554,6 +597,7 @@ std::string to_json(const Result& fit, const FitContext& context) {
   older.update(options_of(context.estimator));
   for (const char* name : older_options) out[name] = older[name] == -1.0 ? Json() : older[name];
   out.update(context_of(context));
+  if (Json found = options_found(context); !found.empty()) out["chosen_options"] = std::move(found);
   return json_text(out, 2);
 }
 

@@ -1,5 +1,6 @@
 #include "report/pictures.hpp"
 
+#include <Eigen/Cholesky>
 #include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
@@ -94,7 +95,13 @@ std::vector<Distribution> distributions(const ReportInput& input) {
     if (x.cols() > 0) x.row(k) = problem.x.row(pair.response_row);
     z.row(k) = problem.z.row(pair.feature_row);
   }
-  const Matrix predicted = predict_linked(input.bound, x, z, input.result.parameters);
+  Matrix predicted = predict_linked(input.bound, x, z, input.result.parameters);
+  if (const Matrix& covariance = input.context.law.noise_covariance; covariance.size() > 0) {
+    // Rows were whitened; pictures are in the responses' own units.
+    const Matrix root = covariance.llt().matrixL();
+    y *= root.transpose();
+    predicted *= root.transpose();
+  }
   std::vector<Distribution> all;
   for (Index output = 0; output < problem.outputs(); ++output) {
     const double low = std::min(y.col(output).minCoeff(), predicted.col(output).minCoeff());

@@ -46,6 +46,10 @@ class Case(unittest.TestCase):
             file.write(content)
         return name
 
+    def read(self, name):
+        with open(self.path(name), encoding="utf-8") as file:
+            return file.read()
+
     def run_here(self, *arguments, **options):
         return run(*arguments, cwd=self.folder.name, **options)
 
@@ -457,6 +461,46 @@ class Families(Case):
         self.refuse(2, "fit", "visits.csv", "--response", "visits", "--wrong-rate", "1.5", says=["--wrong-rate"])
         self.refuse(2, "fit", "visits.csv", "--response", "visits", "--family", "gamma", "--method", "robot",
                     says=["--family"])
+
+    def test_sampled_links_are_complete_sets_of_rows_in_the_files(self):
+        lines = self.read("visits.csv").splitlines()
+        self.write("visits.csv", "\n".join([lines[0], ",0.5,1,0", *lines[1:]]) + "\n")  # the first row lacks its response
+        self.succeed("fit", "visits.csv", "--response", "visits", "--z", "age", "--family", "poisson", "--method", "mixture",
+                     "--wrong-rate", "0.2", "--out", "fit.json", "--quiet")
+        told = self.succeed("match", "fit.json", "visits.csv", "--samples", "3", "--out", "links.csv")
+        self.assertIn("3 sets of 200 links", told)
+        rows = read_rows(self.path("links.csv"))
+        for sample in "012":
+            for side in ("response_row", "feature_row"):
+                self.assertEqual(sorted(int(row[side]) for row in rows if row["sample"] == sample), list(range(1, 201)))
+        again = self.read("links.csv")
+        self.succeed("match", "fit.json", "visits.csv", "--samples", "3", "--seed", "1", "--out", "links.csv", "--quiet")
+        self.assertNotEqual(again, self.read("links.csv"))
+        self.refuse(2, "match", "fit.json", "visits.csv", "--samples", "3", "--join", "left", says=["--samples", "--join"])
+        self.refuse(2, "match", "fit.json", "visits.csv", "--seed", "3", says=["--samples"])
+
+    def test_survival(self):
+        draw = random.Random(6)
+        lines = ["years,died,age"]
+        for _ in range(150):
+            age = draw.gauss(0, 1)
+            time, limit = draw.expovariate(2.718281828 ** age), draw.expovariate(0.4)
+            lines.append(f"{min(time, limit):.6f},{int(time <= limit)},{age:.6f}")
+        self.write("deaths.csv", "\n".join(lines) + "\n")
+        fit = ("fit", "deaths.csv", "--response", "years", "--family", "cox")
+        told = self.succeed(*fit, "--event", "died", "--method", "ls", "--out", "fit.json")
+        self.assertNotIn("intercept", told)
+        self.assertIn("negative log partial likelihood", told)
+        self.succeed("predict", "fit.json", "deaths.csv", "--out", "ratios.csv")
+        with open(self.path("fit.json")) as file:
+            slope = json.load(file)["coefficients"]["age"]
+        rows = read_rows(self.path("ratios.csv"))
+        self.assertAlmostEqual(float(rows[4]["years"]), 2.718281828459045 ** (slope * float(lines[5].split(",")[2])), places=6)
+        self.succeed(*fit, "--event", "died", "--method", "adjusted", "--wrong-rate", "0.1", "--audit", "60", "--quiet")
+        self.refuse(2, *fit, "--method", "ls", says=["--event"])
+        self.refuse(2, *fit, "--event", "died", "--method", "entropic", says=["--known", "--hint rows"])
+        self.refuse(3, "fit", "deaths.csv", "--response", "years", "--family", "cox", "--event", "age",
+                    "--method", "ls", says=["age", "0 or 1"])
 
 
 class OnATerminal(Case):

@@ -5,18 +5,13 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = [ROOT / "README.md", ROOT / "docs" / "index.md", *sorted((ROOT / "docs" / "tutorials").glob("*.md"))]
+RECIPES = ROOT / "docs" / "how-to.md"
+DOCUMENTS = [ROOT / "README.md", ROOT / "docs" / "index.md", RECIPES, *sorted((ROOT / "docs" / "tutorials").glob("*.md"))]
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
 def blocks(document, language):
     return re.findall(rf"^```{language}\n(.*?)^```$", document.read_text(), re.MULTILINE | re.DOTALL)
-
-
-def blocks_with_output(document, language):
-    """Every block with the text shown right below it, or nothing."""
-    found = re.findall(rf"^```{language}\n(.*?)^```$(?:\n*^```text\n(.*?)^```$)?", document.read_text(), re.MULTILINE | re.DOTALL)
-    assert [block for block, _ in found] == blocks(document, language)
-    return found
 
 
 def all_pages():
@@ -35,10 +30,41 @@ def commands(document):
     return re.findall(r"^ {4,}(?:mpirun [^u]*)?(unshuffle [a-z-]+ .*)$", text, re.MULTILINE)
 
 
-def write(folder):
+def shows(printed, shown):
+    """Whether all lines of `shown` are among those printed, up to the last digits of their numbers."""
+
+    def parsed(line):
+        return " ".join(NUMBER.sub("#", line).split()), [float(number) for number in NUMBER.findall(line)]
+
+    lines = [parsed(line) for line in printed.splitlines()]
+
+    def found(words, numbers):
+        return any(
+            words == other and all(abs(a - b) <= 0.02 * abs(b) for a, b in zip(numbers, values)) for other, values in lines
+        )
+
+    return all(found(*parsed(line)) for line in shown.splitlines())
+
+
+def write_for_recipes(folder):
+    """What the recipes name beside the tables of `write`."""
+    draw = random.Random(1)
+    rows = [(draw.gauss(1, 1), draw.expovariate(1)) for _ in range(200)]
+    responses = [f"{2 * a - b + draw.gauss(0, 0.1):.4f}" for a, b in rows]
+    table = [f"{y},{a:.4f},{b:.4f}\n" for y, (a, b) in zip(responses, rows)]
+    (folder / "table.csv").write_text("".join(["y,a,b\n", *table]))
+    for part in range(2):
+        half = slice(100 * part, 100 * part + 100)
+        (folder / f"responses-{part}.csv").write_text("y\n" + "\n".join(responses[half]) + "\n")
+        (folder / f"features-{part}.csv").write_text("a,b\n" + "".join(f"{a:.4f},{b:.4f}\n" for a, b in rows[half]))
+    (folder / "pairs.csv").write_text("response_row,feature_row\n0,3\n5,1\n")
+    (folder / "scores.csv").write_text("response_row,feature_row,weight\n0,3,20\n5,1,8\n")
+
+
+def write(folder, rows=120):
     draw = random.Random(0)
     people, wages = ["age,years,town\n"], []
-    for row in range(120):
+    for row in range(rows):
         age, years, town = 20 + draw.gammavariate(2, 10), draw.expovariate(0.2), ("Bern", "Basel", "Zug")[row % 3]
         people.append(f"{age:.1f},{years:.1f},{town}\n")
         wages.append(f"{1000 + 30 * age + 110 * years + draw.gauss(0, 20):.0f},{town}\n")
