@@ -30,7 +30,7 @@ class Documents(unittest.TestCase):
 
     def test_shell_examples(self):
         path = f"{os.path.dirname(os.path.abspath(PROGRAM))}:{os.environ['PATH']}"
-        seen = compared = 0
+        seen = 0
         for document in fixtures.DOCUMENTS:
             place = self.folder / document.stem
             place.mkdir()
