@@ -259,6 +259,7 @@ Json codes_of(const std::vector<ColumnCode>& codes) {
              {"kind", name_of(code.kind)}};
     if (code.kind == CodeKind::category) one["levels"] = code.levels;
     if (code.kind == CodeKind::category) one["reference"] = code.levels.front();
+    if (code.kind == CodeKind::date) one["dates"] = name_of(code.dates);
     if (code.indicator) one["missing"] = code.fill;
     list.push_back(std::move(one));
   }
@@ -269,13 +270,21 @@ ColumnCode code_from(const Json& object, const std::string& source) {
   ColumnCode code{.column = json_value<std::string>(object, "column", source)};
   code.response_side = json_value<std::string>(object, "table", source) == "responses";
   const auto kind = json_value<std::string>(object, "kind", source);
-  for (const CodeKind one : {CodeKind::number, CodeKind::truth, CodeKind::category})
+  for (const CodeKind one : {CodeKind::number, CodeKind::truth, CodeKind::date, CodeKind::category})
     if (kind == name_of(one)) code.kind = one;
   if (kind != name_of(code.kind))
     throw BadData(fmt::format("{}: the key \"kind\" holds \"{}\", which this version does not know", source, kind));
   if (code.kind == CodeKind::category) {
     code.levels = json_value<std::vector<std::string>>(object, "levels", source);
     if (code.levels.empty()) throw BadData(fmt::format("{}: the category \"{}\" has no levels", source, code.column));
+  }
+  if (code.kind == CodeKind::date) {
+    const auto dates = json_value<std::string>(object, "dates", source);
+    for (const DateOrder order : {DateOrder::year_first, DateOrder::day_first, DateOrder::month_first})
+      if (dates == name_of(order)) code.dates = order;
+    if (code.dates == DateOrder::unknown)
+      throw BadData(fmt::format("{}: the dates of \"{}\" are \"{}\"; year-first, day-first or month-first was expected",
+                                source, code.column, dates));
   }
   code.indicator = object.contains("missing");
   if (code.indicator) code.fill = json_value<double>(object, "missing", source);
@@ -350,6 +359,31 @@ RowColumns rows_from(const Json& columns, const std::string& source) {
   return rows;
 }
 
+Json events_of(const EventReading& events) {
+  Json made = Json::object();
+  if (!events.scales.empty()) made["transform"] = events.scales;
+  if (events.compensate) made["compensate"] = true;
+  if (!events.gates.empty()) made["gates"] = {{"file", events.gates}, {"content", events.gates_content}};
+  if (events.equal_mass_gates > 0) made["equal_mass_gates"] = events.equal_mass_gates;
+  return made;
+}
+
+EventReading events_from(const Json& columns, const std::string& source) {
+  EventReading events;
+  if (!columns.contains("events")) return events;
+  const Json saved = json_value<Json>(columns, "events", source);
+  if (saved.contains("transform")) events.scales = json_value<std::vector<std::string>>(saved, "transform", source);
+  if (saved.contains("compensate")) events.compensate = json_value<bool>(saved, "compensate", source);
+  if (saved.contains("gates")) {
+    const Json gates = json_value<Json>(saved, "gates", source);
+    events.gates = json_value<std::string>(gates, "file", source);
+    events.gates_content = json_value<std::string>(gates, "content", source);
+  }
+  if (saved.contains("equal_mass_gates"))
+    events.equal_mass_gates = json_value<Index>(saved, "equal_mass_gates", source);
+  return events;
+}
+
 Json context_of(const FitContext& context) {
   Json groups = Json::array();
   for (const GroupKey& key : context.columns.groups) groups.push_back({key.response_column, key.feature_column});
@@ -364,6 +398,8 @@ Json context_of(const FitContext& context) {
                {"groups", groups},
                {"soft_groups", soft_groups}};
   if (!(context.columns.rows == RowColumns{})) columns["rows"] = rows_of(context.columns.rows);
+  if (!context.columns.files.empty()) columns["files"] = context.columns.files;
+  if (!(context.columns.events == EventReading{})) columns["events"] = events_of(context.columns.events);
   if (!context.columns.codes.empty()) columns["codes"] = codes_of(context.columns.codes);
   if (!context.columns.formula.text.empty()) columns["formula"] = formula_of(context.columns.formula);
   return {{"columns", columns},
@@ -525,6 +561,8 @@ FitContext context_from(const Json& object, const std::string& source) {
       context.columns.soft_groups.push_back({{left, right}, agreement});
   }
   context.columns.rows = rows_from(columns, source);
+  context.columns.events = events_from(columns, source);
+  if (columns.contains("files")) context.columns.files = json_value<std::vector<std::string>>(columns, "files", source);
   if (columns.contains("codes")) {
     for (const Json& one : json_value<Json>(columns, "codes", source))
       context.columns.codes.push_back(code_from(one, source));

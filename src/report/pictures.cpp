@@ -174,6 +174,25 @@ Landscape landscape(const ReportInput& input) {
   return made;
 }
 
+std::vector<double> standardisation(const ReportInput& input) {
+  const AdditiveModel* additive = input.bound.additive();
+  const Problem& problem = input.problem;
+  if (additive == nullptr || problem.outputs() != 1) return {};
+  const double spread = column_spreads(problem.y)[0];
+  const Vector& w = input.result.parameters;
+  Vector spreads = Vector::Zero(w.size());
+  const auto add = [&](Side side, const Matrix& table) {
+    if (table.cols() > 0) spreads += column_spreads(additive->jacobian_part(side, input.bound.basis(side, table), w));
+  };
+  add(Side::feature, problem.z);
+  add(Side::response, problem.x);
+  if (!(spread > 0)) return {};
+  std::vector<double> factors;
+  for (Index k = 0; k < w.size(); ++k)
+    factors.push_back(is_intercept(input.result.names[std::size_t(k)]) ? std::nan("") : spreads[k] / spread);
+  return factors;
+}
+
 std::vector<CalibrationBin> calibration(const ReportInput& input) {
   constexpr Index count = 10;
   std::vector<CalibrationBin> bins;
