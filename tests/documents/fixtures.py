@@ -7,11 +7,18 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 RECIPES = ROOT / "docs" / "how-to.md"
 DOCUMENTS = [ROOT / "README.md", ROOT / "docs" / "index.md", RECIPES, *sorted((ROOT / "docs" / "tutorials").glob("*.md"))]
-NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
 
 def blocks(document, language):
     return re.findall(rf"^```{language}\n(.*?)^```$", document.read_text(), re.MULTILINE | re.DOTALL)
+
+
+def blocks_with_output(document, language):
+    """Every block with the text shown right below it, or nothing."""
+    found = re.findall(rf"^```{language}\n(.*?)^```$(?:\n*^```text\n(.*?)^```$)?", document.read_text(), re.MULTILINE | re.DOTALL)
+    assert [block for block, _ in found] == blocks(document, language)
+    return found
 
 
 def all_pages():
@@ -31,19 +38,18 @@ def commands(document):
 
 
 def shows(printed, shown):
-    """Whether all lines of `shown` are among those printed, up to the last digits of their numbers."""
+    """Whether the lines shown stand in what is printed one below the other, up to the last digits of their numbers."""
 
     def parsed(line):
         return " ".join(NUMBER.sub("#", line).split()), [float(number) for number in NUMBER.findall(line)]
 
-    lines = [parsed(line) for line in printed.splitlines()]
+    def agree(one, other):
+        close = all(abs(a - b) <= 0.02 * abs(a) + 1e-3 for a, b in zip(one[1], other[1]))
+        return one[0] == other[0] and close
 
-    def found(words, numbers):
-        return any(
-            words == other and all(abs(a - b) <= 0.02 * abs(b) for a, b in zip(numbers, values)) for other, values in lines
-        )
-
-    return all(found(*parsed(line)) for line in shown.splitlines())
+    wanted, lines = [[parsed(line) for line in text.splitlines()] for text in (shown, printed)]
+    places = range(len(lines) - len(wanted) + 1)
+    return any(all(agree(a, b) for a, b in zip(wanted, lines[at:])) for at in places)
 
 
 def write_for_recipes(folder):

@@ -30,7 +30,7 @@ class Documents(unittest.TestCase):
 
     def test_shell_examples(self):
         path = f"{os.path.dirname(os.path.abspath(PROGRAM))}:{os.environ['PATH']}"
-        seen = 0
+        seen = compared = 0
         for document in fixtures.DOCUMENTS:
             place = self.folder / document.stem
             place.mkdir()
@@ -38,15 +38,14 @@ class Documents(unittest.TestCase):
             fixtures.write_for_recipes(place)
             # Recipes are not about the tables here, which need not identify the answer: exit code 1.
             good = (0, 1) if document == fixtures.RECIPES else (0,)
-            printed = ""
-            for block in fixtures.blocks(document, "sh"):
+            for block, shown in fixtures.blocks_with_output(document, "sh"):
                 with self.subTest(document=document.name, block=block):
-                    printed += run("bash", "-euc", block, good=good, cwd=place, env={**os.environ, "PATH": path})
+                    printed = run("bash", "-euc", block, good=good, cwd=place, env={**os.environ, "PATH": path})
+                    self.assertTrue(fixtures.shows(printed, shown), f"shown:\n{shown}\nprinted:\n{printed}")
                     seen += 1
-            for shown in fixtures.blocks(document, "text"):
-                with self.subTest(document=document.name, shown=shown):
-                    self.assertTrue(fixtures.shows(printed, shown), printed)
+                    compared += bool(shown)
         self.assertGreaterEqual(seen, 27)
+        self.assertGreaterEqual(compared, 3)
 
     def test_cpp_examples(self):
         prefix = self.folder / "prefix"
