@@ -4,6 +4,16 @@
 
 namespace unshuffle {
 
+namespace {
+
+// Without noise the shape is anything, and a search would follow it without end: logarithms stay within this bound.
+constexpr double bound = 8;
+
+double bounded(double tau) { return bound * std::tanh(tau / bound); }
+double bounded_slope(double tau) { return 1 - std::pow(std::tanh(tau / bound), 2); }
+
+}  // namespace
+
 NoiseShape::NoiseShape(NoiseCovariance kind, Index outputs) : kind_(resolved(kind, outputs)), outputs_(outputs) {}
 
 Index NoiseShape::parameters() const {
@@ -15,8 +25,9 @@ Matrix NoiseShape::transform(const VectorRef& tau) const {
   Matrix made = Matrix::Identity(outputs_, outputs_);
   if (tau.size() == 0) return made;
   const Index last = outputs_ - 1;
-  made.diagonal().head(last) = tau.head(last).array().exp();
-  made(last, last) = std::exp(-tau.head(last).sum());
+  const Vector logs = tau.head(last).unaryExpr(&bounded);
+  made.diagonal().head(last) = logs.array().exp();
+  made(last, last) = std::exp(-logs.sum());
   if (kind_ != NoiseCovariance::full) return made;
   Index at = last;
   for (Index l = 0; l < outputs_; ++l) {
@@ -29,7 +40,10 @@ void NoiseShape::pull_back(const VectorRef& tau, const Matrix& slope, Eigen::Ref
   if (tau.size() == 0) return;
   const Matrix here = transform(tau);
   const Index last = outputs_ - 1;
-  for (Index k = 0; k < last; ++k) gradient(k) += slope(k, k) * here(k, k) - slope(last, last) * here(last, last);
+  for (Index k = 0; k < last; ++k) {
+    const double by_log = slope(k, k) * here(k, k) - slope(last, last) * here(last, last);
+    gradient(k) += by_log * bounded_slope(tau(k));
+  }
   if (kind_ != NoiseCovariance::full) return;
   Index at = last;
   for (Index l = 0; l < outputs_; ++l) {

@@ -9,7 +9,7 @@
 namespace unshuffle {
 
 /// The shape of the noise of several responses: residuals r have noise of one variance in T r, T lower triangular with
-/// determinant one. Its parameters τ are the logarithms of all diagonal entries but the last, then the entries below
+/// determinant one. Its parameters τ are the logarithms of all diagonal entries but the last, bounded, then those below
 /// the diagonal, column by column.
 class NoiseShape {
  public:
