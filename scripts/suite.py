@@ -50,7 +50,7 @@ class Table:
         values = self.frame[self.key]
         if values.nunique() <= 6:
             return values.rank(method="dense").astype(int).to_numpy()
-        return (values.rank(method="first").to_numpy() - 1) * 5 // len(values)
+        return (values.rank(method="first").to_numpy() - 1).astype(int) * 5 // len(values)
 
 
 def numbers(frame, response, features, key):
@@ -158,6 +158,124 @@ fresh_tables = {
     "weather": vega("seattle_weather", "temp_max", ["temp_min", "wind", "precipitation"], "wind"),
 }
 tables |= fresh_tables
+
+
+# Tables drawn once each, unlike each other and unlike the designs below: several of every kind, by number.
+
+def margins():
+    """Laws of features: quantile functions."""
+    from scipy import stats
+    return {"normal": stats.norm.ppf, "lognormal": stats.lognorm(0.8).ppf, "gamma": stats.gamma(0.7).ppf,
+            "uniform": stats.uniform.ppf, "t3": stats.t(3).ppf, "binary": stats.bernoulli(0.35).ppf,
+            "count": stats.poisson(2).ppf, "grade": stats.randint(1, 6).ppf, "left": lambda u: -stats.gamma(2).ppf(1 - u)}
+
+
+def copula(random, n, laws, tie=0.5, heavy=False):
+    """Columns of these laws, joined by a Gaussian copula or one with heavy tails."""
+    from scipy import stats
+    latent = random.standard_normal((n, len(laws)))
+    latent += tie * random.standard_normal((n, 2)) @ random.standard_normal((2, len(laws)))
+    latent /= latent.std(axis=0)
+    if heavy:
+        latent = stats.norm.ppf(stats.t(3).cdf(latent / np.sqrt(random.chisquare(3, (n, 1)) / 3)))
+    quantiles = margins()
+    return np.column_stack([quantiles[law](np.clip(stats.norm.cdf(latent[:, k]), 1e-9, 1 - 1e-9))
+                            for k, law in enumerate(laws)])
+
+
+def explained(random, z, share, noise="gaussian", bend=lambda u, f: 0, spread=lambda f: np.ones(len(f))):
+    """A response of which about this share is explained; `bend` of columns and prediction is what a straight line lacks."""
+    u = (z - z.mean(axis=0)) / z.std(axis=0)
+    f = u @ (random.choice([-1, 1], u.shape[1]) * random.uniform(0.2, 1, u.shape[1]))
+    f /= f.std()
+    scale = spread(f)
+    return f + bend(u, f) + np.sqrt(1 / share - 1) * standard[noise](random, len(f)) * scale / np.sqrt(np.mean(scale ** 2))
+
+
+def skewed_margins(random):
+    z = copula(random, 300, ["lognormal", "gamma", "left", "normal", "binary"])
+    return z, explained(random, z, random.uniform(0.3, 0.8), "skewed")
+
+
+def interacting(random):
+    z = copula(random, 400, ["normal", "gamma", "grade", "binary"])
+    return z, explained(random, z, 0.8, bend=lambda u, f: 0.4 * u[:, 0] * u[:, 1] + 0.3 * u[:, 0] * u[:, 3])
+
+
+def heteroscedastic(random):
+    z = copula(random, 800, ["lognormal", "count", "binary", "uniform", "normal", "grade"])
+    return z, explained(random, z, random.uniform(0.3, 0.7), spread=lambda f: np.exp(0.6 * np.clip(f, -2.5, 2.5)))
+
+
+def discrete(random):
+    z = copula(random, 500, ["count", "grade", "binary", "grade", "count"], 0.7)
+    return z, np.round(2 * explained(random, z, random.uniform(0.2, 0.6)))
+
+
+def heavy_tailed(random):
+    z = copula(random, 250, ["t3", "normal", "t3", "lognormal"], heavy=True)
+    return z, explained(random, z, random.uniform(0.3, 0.8), "t3")
+
+
+def few_rows(random):
+    n = int(random.integers(20, 61))
+    z = copula(random, n, random.choice(["normal", "lognormal", "uniform", "count", "binary"], 3), 0.8)
+    return z, explained(random, z, random.uniform(0.4, 0.95), random.choice(["gaussian", "skewed", "laplace"]))
+
+
+def many_rows(random):
+    z = copula(random, 8000, ["normal", "left", "uniform", "gamma"], 1.0)
+    return z, explained(random, z, random.uniform(0.5, 0.93), "laplace", lambda u, f: 0.08 * (f ** 2 - 1) + 0.05 * u[:, 0] * u[:, 1])
+
+
+def counts_by_hour(random):
+    """A response of counts, skewed, that waves over a column."""
+    z = copula(random, 5000, ["uniform", "grade", "binary", "normal", "left"], 0.6)
+    return z, np.round(20 * np.exp(0.5 * explained(random, z, 0.6, bend=lambda u, f: 0.7 * np.sin(2 * u[:, 0]))))
+
+
+def clusters(random):
+    """Species: clusters apart in every column, related otherwise within than between."""
+    n, kinds = int(random.integers(120, 350)), 3
+    kind = random.integers(0, kinds, n)
+    z = 2 * random.standard_normal((kinds, 3))[kind] + random.standard_normal((n, 3)) @ random.standard_normal((3, 3))
+    return z, explained(random, z, 0.7) + 0.5 * random.standard_normal(kinds)[kind]
+
+
+def trends(random):
+    """Few rows in time: columns that rise together."""
+    n = int(random.integers(30, 200))
+    steps = random.standard_normal((n, 4)) + 0.3
+    z = np.cumsum(steps, axis=0)
+    noise = random.standard_normal(n)
+    for i in range(1, n):
+        noise[i] += 0.6 * noise[i - 1]
+    y = explained(random, z, 0.999)
+    return z, y + random.uniform(0.2, 0.8) * noise / noise.std()
+
+
+def many_columns(random):
+    z = copula(random, 180, random.choice(["normal", "gamma", "binary", "grade", "uniform"], 12), 0.6)
+    return z, explained(random, z, random.uniform(0.4, 0.8))
+
+
+def saturating(random):
+    """A response that levels off."""
+    z = copula(random, 350, ["lognormal", "normal", "grade", "count"])
+    return z, np.log1p(np.exp(2 * explained(random, z, 0.85)))
+
+
+def made(kind, number):
+    def read(_):
+        z, y = kind(seeded("made", kind.__name__, number))
+        frame = pd.DataFrame(z, columns=[f"z{k + 1}" for k in range(z.shape[1])]).assign(y=y)
+        return Table(frame.loc[:, frame.nunique() > 1], "y", "z1")
+    return read
+
+
+kinds = [skewed_margins, interacting, heteroscedastic, discrete, heavy_tailed, few_rows, many_rows, counts_by_hour, clusters,
+         trends, many_columns, saturating]
+made_tables = {f"{kind.__name__}{number}": made(kind, number) for number in range(5) for kind in kinds}
 
 settings = ["order10", "order30", "order50", "order70", "groups", "nothing"]
 
@@ -272,7 +390,7 @@ def real_fit(arguments, table, setting, draw, method):
 
 @functools.cache
 def read_table(name, data):
-    return tables[name](data)
+    return (tables | made_tables)[name](data)
 
 
 # Simulated designs ------------------------------------------------------------------------------------------------
@@ -580,12 +698,13 @@ def interval_row(fit, features, y, response, target):
 
 def tasks_of(arguments):
     names = arguments.methods.split(",")
+    drawn = range(arguments.from_draw, arguments.from_draw + arguments.draws)
     if arguments.simulated:
         chosen = arguments.designs.split(",,") if arguments.designs else designs
-        return [(design, draw, method) for draw in range(arguments.draws) for design in chosen for method in names]
-    sets = {"": tables, "fresh": fresh_tables, "first": [name for name in tables if name not in fresh_tables]}
+        return [(design, draw, method) for draw in drawn for design in chosen for method in names]
+    sets = {"": tables, "fresh": fresh_tables, "made": made_tables, "first": [name for name in tables if name not in fresh_tables]}
     chosen = sets.get(arguments.tables) or arguments.tables.split(",")
-    return [(table, setting, draw, method) for draw in range(arguments.draws) for table in chosen
+    return [(table, setting, draw, method) for draw in drawn for table in chosen
             for setting in arguments.settings.split(",") for method in names if makes_sense(method, setting)]
 
 
@@ -738,9 +857,10 @@ def main():
     parser.add_argument("--data", type=pathlib.Path, default=root.parent / "shared/data")
     parser.add_argument("--csv", type=pathlib.Path)
     parser.add_argument("--draws", type=int, default=10)
+    parser.add_argument("--from-draw", type=int, default=0, help="the number of the first draw, to take others than before")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--methods", default="auto", help="auto and its parts: ls,mixture,adjusted,entropic")
-    parser.add_argument("--tables", default="", help="names, or `fresh`: those that came later; `first`: the others")
+    parser.add_argument("--tables", default="", help="names, or `fresh`: those that came later; `first`: the others; `made`: drawn ones")
     parser.add_argument("--settings", default=",".join(settings))
     parser.add_argument("--simulated", action="store_true")
     parser.add_argument("--designs", default="", help="names apart by two commas")

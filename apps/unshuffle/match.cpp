@@ -1,6 +1,7 @@
 // unshuffle match: one-to-one pairs under a saved fit.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "commands.hpp"
@@ -62,13 +63,18 @@ int run(const MatchCommand& command) {
   const KeepText keep = command.join.empty() ? KeepText::where_needed : KeepText::always;
   std::vector<std::string> paths{command.responses};
   if (!one_table) paths.push_back(command.features);
-  std::vector<Table> tables = read_tables(paths, command.events, keep, command.quiet);
+  const bool any_fcs = std::any_of(paths.begin(), paths.end(), cytometry::has_fcs_extension);
+  EventFlags events = remembered(context.columns.events, command.events, command.fit);
+  const Index mass_gates = events.equal_mass_gates;
+  if (!any_fcs) events = EventFlags{};
+  events.equal_mass_gates = mass_gates;
+  std::vector<Table> tables = read_tables(paths, any_fcs ? events : command.events, keep, command.quiet);
   std::vector<Table> coded = tables;
   const Preparation rows = prepare_again(coded.front(), one_table ? nullptr : &coded.back(), context.columns);
   if (!command.quiet) {
     for (const std::string& one : rows.notes) note(one);
   }
-  add_mass_gates(coded.front(), command.events, context.columns.response);
+  add_mass_gates(coded.front(), events, context.columns.response);
   const Problem problem = completed(tables_to_problem(coded.front(), coded.back(), context.columns).problem);
   coded.clear();
   require_feasible(problem, fitted.model(), fitted.context().chosen);

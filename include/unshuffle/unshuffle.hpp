@@ -22,6 +22,7 @@
 #include "unshuffle/model/model.hpp"
 #include "unshuffle/model/registry.hpp"
 #include "unshuffle/model/sine.hpp"
+#include "unshuffle/model/spatial.hpp"
 #include "unshuffle/model/spline.hpp"
 #include "unshuffle/objective/evaluator.hpp"
 #include "unshuffle/objective/feasible.hpp"
@@ -34,4 +35,5 @@
 #include "unshuffle/tables/tables_to_problem.hpp"
 #include "unshuffle/transport/marginal.hpp"
 #include "unshuffle/transport/solver.hpp"
+#include "unshuffle/transport/sparse_plan.hpp"
 #include "unshuffle/version.hpp"

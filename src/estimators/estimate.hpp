@@ -37,6 +37,7 @@ struct Estimate {
   bool errors_are_too_small = false;  ///< The covariance serves to compare estimates but must not be shown.
   bool contradicted = false;          ///< mixture: regression on all rows disagrees, so its likelihood does not hold.
   bool order_is_chance = false;       ///< Rows in order agree no better than any others.
+  double gain = 0;                    ///< mixture: nats over the same rows with no link right.
   bool rests_on_ties = false;         ///< mixture: the links it takes for right have one response in common.
   bool solves_transport = false;  ///< Its objective is the transport problem's, so the fit converged only if that did.
   double epsilon = 0;             ///< In the unit of the cost; 0: the options' value at the answer.
@@ -48,6 +49,7 @@ Estimate estimate(const Auto& options, const Input& input);
 Estimate estimate(const Mixture& options, const Input& input);
 Estimate estimate(const Adjusted& options, const Input& input);
 Estimate estimate(const Entropic& options, const Input& input);
+Estimate estimate(const Registration& options, const Input& input);
 Estimate estimate(const Robot& options, const Input& input);
 Estimate estimate(const RobotRobust& options, const Input& input);
 Estimate estimate(const RobotUnrolled& options, const Input& input);

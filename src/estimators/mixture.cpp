@@ -41,11 +41,12 @@ Matrix bootstrap_covariance(const Input& input, int samples, const Links& links,
                             MixtureOptions options) {
   if (!fit.rate_is_limited) options.largest_rate = 1;
   options.least_noise_variance = fit.kept_above;
+  const Index outputs = input.problem.outputs();
+  const Matrix noise = std::sqrt(fit.noise_variance) * Matrix::Identity(outputs, outputs);
   return spread_of_refits(input.run, samples, [&](int k) {
     RandomStream random = bootstrap_stream(input.run.seed, k);
     const Links truth = drawn_links(input.problem, links, fit.link_probability, random);
-    const Problem drawn =
-        drawn_from(input.problem, input.bound, fit.parameters, std::sqrt(fit.noise_variance), truth, random);
+    const Problem drawn = drawn_from(input.problem, input.bound, fit.parameters, noise, truth, random);
     return fit_mixture(input.bound, candidates_of(drawn, input.bound, links), fit.parameters, options).parameters;
   });
 }
@@ -105,8 +106,8 @@ bool is_noiseless(const CandidateLinks& links, double noise_variance) {
 /// Whether an answer with stronger assumptions is compatible with one with weaker ones: chance explains the difference.
 bool confirms(const FollowedMixture& free, const MixtureFit& normal) {
   constexpr double surprising = 1e-2;
-  const Vector apart = normal.parameters - free.parameters;
-  const double distance = apart.dot(balanced_inverse(free.covariance) * apart);
+  const Vector apart = normal.parameters - free.if_exact.parameters;
+  const double distance = apart.dot(balanced_inverse(free.if_exact.covariance) * apart);
   return chi_squared_tail(std::max(0.0, distance), double(apart.size())) > surprising;
 }
 
@@ -120,12 +121,12 @@ double nats_of_similar_partners(const std::vector<OrderDoubt>& doubts) {
 
 /// Noise of any shape fits by chance a little better than normal noise, so it is at most as probable.
 void doubt_normal_noise(const FollowedMixture& followed, OrderAnswer& by_normal) {
-  if (!followed.parameters.allFinite() || !followed.covariance.allFinite()) return;
+  const auto& [parameters, covariance] = followed.if_exact;
+  if (!parameters.allFinite() || !covariance.allFinite()) return;
   const double nats = std::min(0.0, followed.log_likelihood - by_normal.log_likelihood);
   const double share = std::exp(nats) / (1 + std::exp(nats));
-  by_normal.covariance = (1 - share) * by_normal.covariance + share * followed.covariance;
-  by_normal.doubts = {
-      {OrderDoubt::Kind::noise, "the noise has any shape", followed.parameters - by_normal.parameters, nats}};
+  by_normal.covariance = (1 - share) * by_normal.covariance + share * covariance;
+  by_normal.doubts = {{OrderDoubt::Kind::noise, "the noise has any shape", parameters - by_normal.parameters, nats}};
 }
 
 /// The normal law is the more exact one where it holds. Where wrong links depend on the features, regression on all
@@ -156,6 +157,7 @@ OrderAnswer best_law(const Mixture& mixture, const CandidateLinks& links, const 
   OrderAnswer by_any_law = answer_of(followed);
   by_any_law.what_if = {{"the noise is normal", normal.parameters - followed.parameters, !stands}};
   by_any_law.evidence.tied = normal.tied;
+  by_any_law.evidence.normal_independence = by_normal.evidence.independence;
   return by_any_law;
 }
 
@@ -247,6 +249,7 @@ Estimate estimate(const Mixture& mixture, const Input& input) {
     made.identifiable.what_if.push_back(all_right);
   made.contradicted = contradicted(evidence);
   made.order_is_chance = order_is_chance(evidence);
+  made.gain = normal.gain;
   made.rests_on_ties = evidence.tied > 0;
   made.link_probabilities = Vector::Constant(input.problem.responses(), std::nan(""));
   made.link_probabilities(links.responses) = found.link_probability;

@@ -115,8 +115,7 @@ std::vector<Ending> endings_of(const std::vector<Candidate>& candidates) {
 /// The plan at the answer, so that links of any estimator can be compared and matched in the same way.
 Evaluation evaluate_answer(const Input& input, const EvaluatorOptions& options, const Estimate& estimate,
                            PlanFacts& plan) {
-  const Family& family = family_of(estimate.law.family);
-  const TransportForm form = transport_form(input.problem, input.bound, family);
+  const TransportForm form = transport_form(input.problem, input.bound, estimate.law);
   Evaluator evaluator(*form.problem, *form.model, options);
   const Vector& w = estimate.candidates.front().parameters;
   Evaluation last = evaluator.evaluate(w);
@@ -305,7 +304,7 @@ void require_feasible(const Problem& problem, const Model& bound, const Estimato
       fmt::format("{} × {} rows on the dense backend", problem.responses(), problem.features()),
       fmt::format("; use groups ({}), or with an additive model, without prior weights, a method that has no "
                   "matrix of all pairs: one response then takes memory linear in the rows, and so do several "
-                  "with {}, which is slow",
+                  "with {}",
                   option("group"), option("backend", "clouds")));
 }
 

@@ -91,6 +91,12 @@ Predictions Fitted::predict_with_errors(const MatrixRef& x, const MatrixRef& z, 
   return on_scale_of_response(family(), eta, facts.trials);
 }
 
+Vector Fitted::noise_sds() const {
+  const Matrix& covariance = context_.law.noise_covariance;
+  if (covariance.size() > 0) return covariance.diagonal().cwiseSqrt();
+  return Vector::Constant(Index(context_.columns.response.size()), result_.noise_sd);
+}
+
 Predictions::Interval Fitted::predict_interval(const MatrixRef& x, const MatrixRef& z, double level,
                                                const RowFacts& facts) const {
   if (family().kind() == FamilyKind::cox) {
@@ -100,7 +106,7 @@ Predictions::Interval Fitted::predict_interval(const MatrixRef& x, const MatrixR
         "relative to a row whose features are 0, and have standard errors");
   }
   const Predictions eta = predict_eta(x, z, facts, true);
-  if (family().kind() == FamilyKind::gaussian) return eta.interval(result_.noise_sd, level);
+  if (family().kind() == FamilyKind::gaussian) return eta.interval(noise_sds(), level);
   return interval_of_responses(family(), context_.law.log_shape(), eta, facts.trials, level);
 }
 
@@ -115,13 +121,13 @@ EvaluatorOptions Fitted::plan_options(const Problem& problem) const {
 Matching Fitted::match(LinkRows rows) const {
   if (!problem_) throw InvalidInput("the fitted rows are not available; pass the tables to match");
   if (result_.link_probabilities.size() == 0) return match(*problem_, rows);
-  const TransportForm form = transport_form(problem_, bound_, family());
+  const TransportForm form = transport_form(problem_, bound_, context_.law);
   return match_beside_order(*form.problem, *form.model, result_.parameters, plan_options(*problem_),
                             result_.link_probabilities);
 }
 
 Matching Fitted::match(const Problem& problem, LinkRows rows) const {
-  const TransportForm form = transport_form(std::make_shared<const Problem>(completed(problem)), bound_, family());
+  const TransportForm form = transport_form(std::make_shared<const Problem>(completed(problem)), bound_, context_.law);
   Evaluator evaluator(*form.problem, *form.model, plan_options(*form.problem));
   require_finite_costs(evaluator, result_.parameters);
   return unshuffle::match(evaluator, *form.problem, *form.model, result_.parameters, rows);
@@ -144,7 +150,7 @@ std::string Fitted::to_json() const { return unshuffle::to_json(result_, context
 std::string Fitted::report(std::vector<KnownPair> truth) const {
   const Matching matching = match();
   const EvaluatorOptions plan = plan_options(*problem_);
-  const TransportForm form = transport_form(problem_, bound_, family());
+  const TransportForm form = transport_form(problem_, bound_, context_.law);
   return html_report({result_, context_, *form.problem, *form.model, plan, matching, std::move(truth)});
 }
 

@@ -5,7 +5,7 @@
 // mean W/m:
 //   log L = Σ_events w η - Σ_k W/m Σ_l log S_l,   increments of the baseline h_k = W/m Σ_l 1/S_l.
 // Its score in w is that of the counts Σ d (η + log h) - r Λ in which an event at time k is exposed to the share
-// φ_k = Σ_l (1 - l/m)/S_l / Σ_l 1/S_l of h_k, and all others at risk to the whole. docs/mathematics.md §20.
+// φ_k = Σ_l (1 - l/m)/S_l / Σ_l 1/S_l of h_k, and all others at risk to the whole. docs/mathematics.md §21.
 #pragma once
 
 #include <functional>

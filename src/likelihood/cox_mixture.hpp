@@ -6,7 +6,7 @@
 //   Σ π_i (d_i - Λ_i e^{η_i}) x_i = 0,   Σ (π_i - s(λ_i)) v_i = 0,   h_k = events / Σ_{at risk} T_i.
 // All responses tell of the baseline, whichever links are right, and its increments cancel in K_i/Q_i: where each
 // increment is that of one kind of row only (Bukke et al. 2025), it is as large as the event is thought to be right,
-// which makes rows certain of either. docs/mathematics.md §20.
+// which makes rows certain of either. docs/mathematics.md §21.
 #pragma once
 
 #include "likelihood/family_mixture.hpp"

@@ -4,7 +4,7 @@
 // Link i is wrong with probability α_i, and then points at any other of the n links of its block, so with
 // a_i = α_i n/(n-1) the mean of y_i is μ̃_i = (1 - a_i) μ_i + a_i μ̄, μ̄ being the mean over the block. The coefficients
 // solve Σ G_i (y_i - μ̃_i) = 0 with weights G (Chambers 2009). In Cox regression the sums over the rows at risk become
-// those expected of right links (Vo et al. 2024). docs/mathematics.md §7, §20.
+// those expected of right links (Vo et al. 2024). docs/mathematics.md §7, §21.
 #pragma once
 
 #include "likelihood/family_fit.hpp"

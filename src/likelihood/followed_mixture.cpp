@@ -21,13 +21,19 @@ namespace unshuffle {
 // alone cannot distinguish them. α increases from zero in steps, each starting from the previous answer, which follows
 // the solution continuously from least squares as links are given up; other solutions, even more likely ones (rows of a
 // curve that happen to lie on a plane), are not sought. The answer is the average over these steps weighted by
-// likelihood, and its covariance includes the uncertainty about α. docs/mathematics.md §8.
+// likelihood, and its covariance includes the uncertainty about α.
+//
+// How likely each α is rests on the straight line and on one law for all right links. A curve or noise that varies
+// otherwise than with the prediction makes differences of many nats between α in large tables, in favour of none as
+// often as not. So the rows count as a hundred at most for α (Miller & Dunson 2019), however many there are: where
+// right and wrong links look different, a hundred suffice. docs/mathematics.md §8.
 namespace {
 
 constexpr std::array rates{0.0, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9};
 constexpr int rounds_per_rate = 25;
 constexpr double settled = 1e-6;             // nats per row
 constexpr Index rows_to_walk_with = 20'000;  // all rows are for the answer
+constexpr double rows_trusted = 100;         // to say how many links are wrong
 constexpr double negligible = 2e-3;      // share of the likelihood below which a rate adds nothing to the covariance
 constexpr double least_curvature = 0.1;  // of the equation for w, beside that with all doubts settled
 constexpr double limit_errors = 2.326;   // standard errors beyond the bound on α, one in a hundred
@@ -186,8 +192,8 @@ class Walk {
   int iterations_ = 0;
 };
 
-/// Shares of the likelihood, each α standing for the stretch around it.
-Vector posterior(const std::vector<Step>& steps) {
+/// Shares of the likelihood to this power, each α standing for the stretch around it.
+Vector posterior(const std::vector<Step>& steps, double power) {
   const auto count = static_cast<Index>(steps.size());
   Vector shares(count);
   double best = -HUGE_VAL;
@@ -196,7 +202,7 @@ Vector posterior(const std::vector<Step>& steps) {
     const double rate = steps[std::size_t(k)].rate;
     const double below = k > 0 ? steps[std::size_t(k - 1)].rate : rate;
     const double above = k + 1 < count ? steps[std::size_t(k + 1)].rate : rate;
-    shares(k) = std::exp(steps[std::size_t(k)].log_likelihood - best) * std::max(0.5 * (above - below), 1e-3);
+    shares(k) = std::exp(power * (steps[std::size_t(k)].log_likelihood - best)) * std::max(0.5 * (above - below), 1e-3);
   }
   return shares / shares.sum();
 }
@@ -237,7 +243,8 @@ AtRate adjusted_at(const Model& bound, const CandidateLinks& links, const LeastS
 struct Walked {
   Walk walk;
   std::vector<Step> steps;
-  Vector shares;
+  Vector shares;  // coarsened
+  Vector exact;   // as if the model were
 
   Walked(Walk start, const MismatchRate& largest) : walk(std::move(start)), steps{walk.first()} {
     const double limit = std::min(0.94, largest.rate + limit_errors * std::sqrt(largest.variance));
@@ -245,7 +252,8 @@ struct Walked {
       if (rate > 0 && rate < limit) steps.push_back(walk.settle(steps.back(), rate));
     }
     if (limit > steps.back().rate + 0.02) steps.push_back(walk.settle(steps.back(), limit));
-    shares = posterior(steps);
+    shares = posterior(steps, rows_trusted / (rows_trusted + double(steps.front().residual.size())));
+    exact = posterior(steps, 1);
   }
 
   [[nodiscard]] std::size_t most_likely() const {
@@ -253,9 +261,26 @@ struct Walked {
     return std::size_t(std::max_element(steps.begin(), steps.end(), less) - steps.begin());
   }
 
-  [[nodiscard]] Vector mean() const {
+  [[nodiscard]] Vector mean(const Vector& weights) const {
     Vector sum = Vector::Zero(steps.front().at.size());
-    for (std::size_t k = 0; k < steps.size(); ++k) sum += shares(Index(k)) * steps[k].at;
+    for (std::size_t k = 0; k < steps.size(); ++k) sum += weights(Index(k)) * steps[k].at;
+    return sum;
+  }
+
+  /// Of this mean: that α is not known.
+  [[nodiscard]] Matrix doubt(const Vector& weights) const {
+    const Vector middle = mean(weights);
+    Matrix sum = Matrix::Zero(middle.size(), middle.size());
+    for (std::size_t k = 0; k < steps.size(); ++k) {
+      const Vector apart = steps[k].at - middle;
+      sum += weights(Index(k)) * apart * apart.transpose();
+    }
+    return sum;
+  }
+
+  [[nodiscard]] Vector right() const {
+    Vector sum = Vector::Zero(steps.front().right.size());
+    for (std::size_t k = 0; k < steps.size(); ++k) sum += shares(Index(k)) * steps[k].right;
     return sum;
   }
 };
@@ -277,51 +302,55 @@ void average_rate_and_noise(const Walked& walked, FollowedMixture& made) {
   made.rate_sd = std::sqrt(rate_variance);
 }
 
-/// The covariance of the average, and how well the answer agrees with regression on all rows, adjusted for the same α.
+/// The averages with their covariances, and how well the answer agrees with regression on all rows, adjusted for the
+/// same α. `factor` shrinks the covariances where the walk saw a part of the rows.
 void compare_with_regression(const Model& bound, const CandidateLinks& links, const LeastSquares& linked,
-                             const Walked& walked, FollowedMixture& made) {
-  const Walk& walk = walked.walk;
-  const Matrix& back = walk.coordinates().to_parameters;
-  const Vector mean = walked.mean();
-  Vector regression = Vector::Zero(mean.size());
-  Matrix covariance = Matrix::Zero(mean.size(), mean.size());
-  Matrix difference = Matrix::Zero(links.size(), mean.size());
+                             const Walked& walked, double factor, FollowedMixture& made) {
+  const Matrix& back = walked.walk.coordinates().to_parameters;
+  const Index p = back.rows();
+  Vector regression = Vector::Zero(p);
+  Matrix sampling = Matrix::Zero(p, p), sampling_if_exact = Matrix::Zero(p, p);
+  Matrix difference = Matrix::Zero(links.size(), p);
   double compared = 0;
   for (std::size_t k = 0; k < walked.steps.size(); ++k) {
     const Step& step = walked.steps[k];
-    const double share = walked.shares(Index(k));
-    const Vector apart = step.at - mean;
-    covariance += share * apart * apart.transpose();
-    if (share < negligible) continue;
-    const Matrix influence = walk.influence(step);
-    covariance += share * influence.transpose() * influence;
+    const double share = walked.shares(Index(k)), if_exact = walked.exact(Index(k));
+    if (std::max(share, if_exact) < negligible) continue;
+    const Matrix influence = walked.walk.influence(step);
+    const Matrix squares = gram(influence);
+    sampling += share * squares;
+    sampling_if_exact += if_exact * squares;
     const AtRate other = adjusted_at(bound, links, linked, step.rate);
     difference += share * (influence * back.transpose() - other.influence);
     regression += share * other.w;
     compared += share;
   }
-  made.parameters = back * mean;
-  made.covariance = back * covariance * back.transpose();
+  const auto covariance = [&](const Matrix& of_rows, const Vector& shares) -> Matrix {
+    return back * (factor * of_rows + walked.doubt(shares)) * back.transpose();
+  };
+  made.parameters = back * walked.mean(walked.shares);
+  made.covariance = covariance(sampling, walked.shares);
+  made.if_exact = {back * walked.mean(walked.exact), covariance(sampling_if_exact, walked.exact)};
   // Both in these coordinates; the constant column carries no information about the links.
   const Matrix to_coordinates = back.inverse();
-  const std::vector<Index> slopes = walk.coordinates().slopes();
+  const std::vector<Index> slopes = walked.walk.coordinates().slopes();
   const Vector contrast = to_coordinates * (made.parameters - regression / compared);
   const Matrix spread = difference / compared * to_coordinates.transpose();
   made.agreement = chi_squared_of(contrast(slopes), gram(spread(Eigen::all, slopes)));
 }
 
-/// With the walk's law and share of wrong links, w from all rows.
-void settle_on_all_rows(const Model& bound, const CandidateLinks& all, const Vector& start, Step from,
-                        FollowedMixture& made) {
-  const double sampled = double(from.residual.size());
+/// All rows move the solution at the most likely α, and the averages with it.
+void settle_on_all_rows(const Model& bound, const CandidateLinks& all, const Vector& start, const Vector& at_mode,
+                        Step from, FollowedMixture& made) {
   const double rate = from.rate;
   Walk whole(bound, all, start);
-  from.at = whole.coordinates().to_parameters.inverse() * made.parameters;
-  from.residual = residuals(bound, all.rows, made.parameters).col(0);
+  from.at = whole.coordinates().to_parameters.inverse() * at_mode;
+  from.residual = residuals(bound, all.rows, at_mode).col(0);
   const Step end = whole.settle(std::move(from), rate);
-  made.parameters = whole.coordinates().to_parameters * end.at;
+  const Vector moved = whole.coordinates().to_parameters * end.at - at_mode;
+  made.parameters += moved;
+  made.if_exact.parameters += moved;
   made.link_probability = end.right;
-  made.covariance *= sampled / double(all.size());
 }
 
 }  // namespace
@@ -340,13 +369,13 @@ FollowedMixture follow_mixture(const Model& bound, const CandidateLinks& all, co
   const Step& most_likely = walked.steps[mode];
   FollowedMixture made;
   average_rate_and_noise(walked, made);
-  compare_with_regression(bound, links, linked, walked, made);
+  compare_with_regression(bound, links, linked, walked, double(links.size()) / double(all.size()), made);
   made.rate_is_limited = mode + 1 == walked.steps.size() && most_likely.rate > 0;
   made.log_likelihood = most_likely.log_likelihood;
-  made.link_probability = most_likely.right;
+  made.link_probability = walked.right();
   const Vector at_mode = walked.walk.coordinates().to_parameters * most_likely.at;
   made.independence = mode == 0 ? 1 : independence_of_features(bound, links, at_mode, most_likely.right);
-  if (sampled) settle_on_all_rows(bound, all, linked.parameters, most_likely, made);
+  if (sampled) settle_on_all_rows(bound, all, linked.parameters, at_mode, most_likely, made);
   made.iterations = walked.walk.iterations();
   return made;
 }

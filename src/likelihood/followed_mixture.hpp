@@ -8,7 +8,11 @@ namespace unshuffle {
 
 struct FollowedMixture {
   Vector parameters;
-  Matrix covariance;             ///< The share of wrong links counted as uncertain.
+  Matrix covariance;  ///< The share of wrong links counted as uncertain.
+  struct {
+    Vector parameters;
+    Matrix covariance;
+  } if_exact{};  ///< The same if nothing but chance can mislead the likelihood, as that of normal noise assumes, too.
   double mismatch_rate = 0;      ///< α, averaged over what the rows leave possible.
   double rate_sd = 0;            ///< How uncertain it is.
   bool rate_is_limited = false;  ///< The most likely α is the largest one allowed.

@@ -3,7 +3,7 @@
 // Given the coefficients, links π have the posterior ∝ exp(Σ_i w(i, π(i))), w(i, j) being the log weight of a pair: its
 // log density plus its log prior odds. Small blocks are drawn exactly. In larger ones a Metropolis chain exchanges
 // partners. Half of its proposals are rows close in the order of their values, at distances of all scales, as such
-// exchanges are the ones that are accepted; the others are any two rows. docs/mathematics.md §19.
+// exchanges are the ones that are accepted; the others are any two rows. docs/mathematics.md §20.
 #pragma once
 
 #include <functional>

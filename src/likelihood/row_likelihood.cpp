@@ -145,7 +145,7 @@ Vector natural_units(const Matrix& hessian, double weight) {
   return hessian.diagonal().unaryExpr([&](double h) { return h != 0 ? std::sqrt(weight / std::abs(h)) : 1.0; });
 }
 
-double least_curvature(const Matrix& hessian, const Vector& unit) {
+double smallest_curvature(const Matrix& hessian, const Vector& unit) {
   const Matrix scaled = unit.asDiagonal() * hessian * unit.asDiagonal();
   return Eigen::SelfAdjointEigenSolver<Matrix>(scaled, Eigen::EigenvaluesOnly).eigenvalues()(0);
 }
@@ -198,8 +198,8 @@ RowOptimum most_likely(const SmoothFunction& minus, double weight, const Vector&
   made.log_likelihood = -last.value;
   made.information = last.hessian;
   constexpr double vanished = 1e-5;
-  const double before = least_curvature(first, unit);
-  made.unbounded = before > 0 && least_curvature(last.hessian, unit) < vanished * before;
+  const double before = smallest_curvature(first, unit);
+  made.unbounded = before > 0 && smallest_curvature(last.hessian, unit) < vanished * before;
   return made;
 }
 

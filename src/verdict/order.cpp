@@ -16,6 +16,7 @@ constexpr double nothing_told = 1e-2;    // chance beyond which the order tells 
 constexpr double certainly_told = 1e-4;  // and below which it certainly does
 constexpr double regression_disagrees = 1e-4;
 constexpr double links_depend = 1e-3;
+constexpr double links_depend_perhaps = 1e-2;  // which is enough where normal noise says so, too
 constexpr double rows_per_parameter = 5;
 constexpr double displaced = 13;  // nats; a hundred orders are tried, and none comes so far by chance
 constexpr double similar = 3;     // nats; at most 0.9 where wrong links go anywhere
@@ -82,6 +83,11 @@ std::string pairs_or_key() {
   return fmt::format("give known pairs ({}), or a key both tables share ({})", option("known"), option("group"));
 }
 
+/// An estimated law of the noise may take for its own what wrong links that depend on the features do to it.
+bool wrong_links_depend(const OrderEvidence& e) {
+  return e.independence < (e.normal_independence < links_depend ? links_depend_perhaps : links_depend);
+}
+
 /// The first that holds is the verdict.
 std::vector<Rule> rules(const OrderEvidence& e) {
   return {
@@ -106,8 +112,7 @@ std::vector<Rule> rules(const OrderEvidence& e) {
                             share_of(e), e.agreement);
        },
        another_model},
-      {e.independence < links_depend, Verdict::weakly_identified, [&] { return depends_on_features(e); },
-       another_model},
+      {wrong_links_depend(e), Verdict::weakly_identified, [&] { return depends_on_features(e); }, another_model},
       {e.limited, Verdict::weakly_identified,
        [&] {
          return fmt::format(
@@ -140,7 +145,7 @@ bool order_is_chance(const OrderEvidence& evidence) { return !(evidence.chance <
 bool contradicted(const OrderEvidence& evidence) {
   // Wrong links to similar rows attenuate some coefficients more than others; regression is then the worse answer.
   if (evidence.similar_partners > similar) return false;
-  return evidence.agreement < regression_disagrees || evidence.independence < links_depend;
+  return evidence.agreement < regression_disagrees || wrong_links_depend(evidence);
 }
 
 Identifiability judge(const OrderEvidence& evidence) { return first_that_holds(rules(evidence)); }

@@ -16,6 +16,7 @@
 #include "support/fits.hpp"
 #include "unshuffle/fitted/fitted.hpp"
 #include "unshuffle/model/linear.hpp"
+#include "verdict/order.hpp"
 
 namespace unshuffle {
 namespace {
@@ -41,7 +42,7 @@ Problem grouped(Index groups, Index rows_each, std::uint64_t seed, double off = 
 
 Calibrated answer_near(const Problem& problem, const Model& bound, const Vector& w, double epsilon) {
   LinkLikelihood likelihood(problem, bound, {});
-  return calibrated(problem, bound, {}, likelihood.most_likely_near(w, epsilon, 60), 0);
+  return calibrated(problem, bound, {}, likelihood.most_likely_near({w, epsilon}, 60), 0);
 }
 
 Vector truth() { return Vector{{1.0, 2.0, -1.0}}; }
@@ -295,6 +296,24 @@ TEST(OrderDoubts, are_averaged_by_their_odds) {
   EXPECT_NEAR(over({900}).shift(0), 2, 1e-9);
   EXPECT_NEAR(over({900}).covariance(0, 0), 0.25, 1e-9);
   EXPECT_DOUBLE_EQ(over({0, 0}).shift(0), 4.0 / 3);
+}
+
+TEST(OrderVerdict, wrong_links_that_depend_on_features_need_less_evidence_where_normal_noise_shows_them_too) {
+  OrderEvidence evidence;
+  evidence.rows = 500;
+  evidence.linked = 400;
+  evidence.parameters = 5;
+  evidence.error = 0.1;
+  const auto verdict = [&](double independence, double normal) {
+    evidence.independence = independence;
+    evidence.normal_independence = normal;
+    EXPECT_EQ(contradicted(evidence), judge(evidence).verdict != Verdict::identified);
+    return judge(evidence).verdict;
+  };
+  EXPECT_EQ(verdict(5e-3, 1), Verdict::identified);
+  EXPECT_EQ(verdict(5e-3, 1e-5), Verdict::weakly_identified);
+  EXPECT_EQ(verdict(0.5, 1e-5), Verdict::identified);
+  EXPECT_EQ(verdict(5e-4, 1), Verdict::weakly_identified);
 }
 
 TEST(WhatIf, is_tried_unless_quick_and_a_quick_fit_says_so) {

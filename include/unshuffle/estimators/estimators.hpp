@@ -13,6 +13,7 @@
 #include "unshuffle/core/export.hpp"
 #include "unshuffle/core/options.hpp"
 #include "unshuffle/families/family.hpp"
+#include "unshuffle/families/noise_covariance.hpp"
 #include "unshuffle/objective/settings.hpp"
 #include "unshuffle/optimise/descent_options.hpp"
 #include "unshuffle/starts/start_options.hpp"
@@ -35,6 +36,21 @@ struct Noise {
   static void describe(Self& self, Visit&& visit) {
     visit(OptionText{"noise_sd", "Standard deviation of the noise when it is known; 0: estimated.", not_negative},
           self.sd);
+  }
+};
+
+/// The noise of several responses.
+struct ResponseNoise {
+  NoiseCovariance covariance = NoiseCovariance::automatic;
+
+  template <class Self, class Visit>
+  static void describe(Self& self, Visit&& visit) {
+    visit(
+        OptionText{"noise_covariance",
+                   "Noise of several responses: full (each has a variance, every two a correlation), diagonal (no "
+                   "correlations), equal (one variance; responses must be in like units), or auto: full for up to six "
+                   "responses, else diagonal. With noise_sd: equal."},
+        self.covariance);
   }
 };
 
@@ -89,11 +105,12 @@ struct Auto {
   Bootstrap bootstrap{};
   Sensitivity sensitivity{};
   FamilyChoice family{};
+  ResponseNoise response_noise{};
 
   template <class Self, class Visit>
   static void describe(Self& self, Visit&& visit) {
     describe_each(visit, self.precision, self.starts, self.limit, self.noise, self.bootstrap, self.sensitivity,
-                  self.family);
+                  self.family, self.response_noise);
   }
 };
 
@@ -178,10 +195,28 @@ struct Entropic {
   Bootstrap bootstrap{};
   Sensitivity sensitivity{};
   FamilyChoice family{};
+  ResponseNoise response_noise{};
 
   template <class Self, class Visit>
   static void describe(Self& self, Visit&& visit) {
-    describe_each(visit, self.precision, self.starts, self.noise, self.bootstrap, self.sensitivity, self.family);
+    describe_each(visit, self.precision, self.starts, self.noise, self.bootstrap, self.sensitivity, self.family,
+                  self.response_noise);
+  }
+};
+
+/// Maximum likelihood of a map of the plane or of space, some rows of either table without a partner.
+struct Registration {
+  double outliers = -1;  ///< Negative: estimated.
+  Precision precision{};
+  Noise noise{};
+
+  template <class Self, class Visit>
+  static void describe(Self& self, Visit&& visit) {
+    visit(OptionText{"outliers",
+                     "Share of the responses that have no partner among the features; negative: estimated.",
+                     {"below 1", [](double v) { return v < 1 && std::isfinite(v); }}},
+          self.outliers);
+    describe_each(visit, self.precision, self.noise);
   }
 };
 
@@ -417,8 +452,8 @@ struct SinkhornGw {
 };
 
 /// In the order they are listed to users.
-using Estimator = std::variant<Auto, Mixture, Adjusted, Entropic, Robot, RobotRobust, RobotUnrolled, Ls, Oracle, Am, Em,
-                               HardEm, Rr, Rs, OneStep, SlicedGw, SinkhornGw>;
+using Estimator = std::variant<Auto, Mixture, Adjusted, Entropic, Registration, Robot, RobotRobust, RobotUnrolled, Ls,
+                               Oracle, Am, Em, HardEm, Rr, Rs, OneStep, SlicedGw, SinkhornGw>;
 
 /// Whether `unshuffle compare` tries it by default.
 enum class Compared {

@@ -85,6 +85,7 @@ class Fitted {
   void remember_columns(ColumnChoice columns, bool one_table);
 
  private:
+  [[nodiscard]] Vector noise_sds() const;  ///< Of every response.
   [[nodiscard]] const Family& family() const { return family_of(context_.law.family); }
   /// Predictors with their standard errors where the fit has some.
   [[nodiscard]] Predictions predict_eta(const MatrixRef& x, const MatrixRef& z, const RowFacts& facts,
