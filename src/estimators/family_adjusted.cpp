@@ -51,15 +51,13 @@ void require_use(const Adjusted& options, const Input& input, const Family& fami
     throw InvalidInput(fmt::format("{} has no effect with {}", option("weighting"), named));
 }
 
-/// Sums over the few rows at risk late are small differences of large ones, which the errors do not show: with 30 % of
-/// the links wrong, intervals held 74 % of the coefficients (bench_family_coverage).
+/// Sums over the few rows at risk late are small differences of large ones, which no standard error shows; coverage of
+/// these intervals has not been measured.
 Identifiability judged(const OrderEvidence& evidence, bool cox) {
   Identifiability said = judge(evidence);
   if (!cox || said.verdict != Verdict::identified) return said;
   said.verdict = Verdict::weakly_identified;
-  said.reason =
-      "few rows are at risk at late times, which adjusted sums magnify; intervals are too short if many links are "
-      "wrong";
+  said.reason = "few rows are at risk at late times, and adjusting for wrong links magnifies what they say";
   said.advice = fmt::format("{} is more precise where its assumptions hold", option("method", "mixture"));
   return said;
 }
