@@ -46,7 +46,8 @@ Row by_clouds(Index n, Index dimension, double epsilon, double tolerance) {
   const Matrix t = uniform_points(n, dimension, 1), s = uniform_points(n, dimension, 2);
   const Matrix moved = s.array() + 1e-3 * s.array().square();
   const Vector weights = Vector::Constant(n, 1 / static_cast<double>(n));
-  transport::CloudTransport transport({.policies = {}, .response_cost = {}, .tolerance = tolerance});
+  transport::CloudTransport transport(
+      {.policies = {}, .response_cost = {}, .tolerance = tolerance, .accuracy = 0.1 * tolerance});
   transport::CloudReport report;
   Row row{};
   row.solve = processor_seconds_of([&] { report = transport.solve({t, weights}, {s, weights}, epsilon); });

@@ -46,7 +46,8 @@ Matrix information_at_truth(const Problem& problem, const Model& bound, const Ve
   in_parallel(samples, [&](std::size_t k) {
     RandomStream random(99, k);
     const Links links = random_links(problem, random);
-    const Problem drawn = drawn_from(problem, bound, w, std::sqrt(noise_variance), links, random);
+    const Problem drawn =
+        drawn_from(problem, bound, w, Matrix::Constant(1, 1, std::sqrt(noise_variance)), links, random);
     hessians[k] = LinkLikelihood(drawn, bound, options).information(theta);
   });
   Matrix mean = Matrix::Zero(theta.size(), theta.size());

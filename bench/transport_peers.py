@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""The dense transport solver beside POT and OTT-JAX: one table of processor times, on one thread each.
+"""The dense transport solver beside POT, regot and OTT-JAX: one table of processor times, on one thread each.
 
     cmake --build --preset release --target bench_transport_peers
     python3 bench/transport_peers.py [--quick] [--no-ott] [--budget SECONDS]
 
-Makes a virtual environment in build/peers and installs POT and OTT-JAX there. Every program gets the same cost matrices
+Makes a virtual environment in build/peers and installs POT, regot (where PyPI has it compiled) and OTT-JAX there. Every program gets the same cost matrices
 (uniform numbers, and squared distances between normal points in R², R³ and R¹⁰, divided by the largest) and must reach
 a marginal error, Σ|sums - weights| over rows and columns, of 1e-6. `with gradient`: of the transport cost <C, Γ> with
-respect to C, differentiated through the plan; POT has none. `fails`: the error was not reached within the budget.
+respect to C, differentiated through the plan; POT and regot have none. `fails`: the error was not reached within the budget.
 """
 
 import argparse
@@ -32,6 +32,7 @@ def inside_environment(arguments):
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", str(ENVIRONMENT)], check=True)
         subprocess.run([str(python), "-m", "pip", "install", "--quiet", "numpy", "scipy", "POT"], check=True)
+        subprocess.run([str(python), "-m", "pip", "install", "--quiet", "--only-binary", ":all:", "regot"], check=False)
     if not arguments.no_ott and subprocess.run([str(python), "-c", "import ott"], capture_output=True).returncode != 0:
         subprocess.run([str(python), "-m", "pip", "install", "--quiet", "ott-jax"], check=False)
     code = subprocess.run([str(python), __file__, "--inside", *sys.argv[1:]], env={**os.environ, **ONE_THREAD})
@@ -96,6 +97,26 @@ def pot(method, cost, epsilon, repeats, budget):
     return None
 
 
+def regot(method, cost, epsilon, repeats, budget):
+    """Its tolerance is for a gradient in another norm, so it is lowered as POT's is."""
+    import numpy as np
+    import regot as library
+
+    n = cost.shape[0]
+    weights = np.full(n, 1 / n)
+    costs, most = np.asfortranarray(cost), max(10, int(budget / (20e-9 * n * n)))
+    begin = time.process_time()
+    for tolerance in (1e-6, 1e-7, 1e-8):
+        def solve():
+            return np.asarray(getattr(library, method)(costs, weights, weights, epsilon, tol=tolerance, max_iter=most).plan)
+        seconds, plan = least_seconds(1, solve)
+        if np.isfinite(plan).all() and marginal_error(plan) <= ERROR:
+            return min(seconds, least_seconds(repeats - 1, solve)[0]) if repeats > 1 else seconds
+        if time.process_time() - begin > budget:
+            break
+    return None
+
+
 def ott(cost, epsilon, repeats, budget):
     """Seconds of the solve and of the solve with gradient, compiled before."""
     import jax
@@ -141,9 +162,14 @@ def main(arguments):
             import ott as _  # noqa: F401
         except ImportError:
             with_ott = False
+    try:
+        import regot as library
+        peers = [m for m in ("sinkhorn_lbfgs_dual", "sinkhorn_splr", "sinkhorn_ssns") if hasattr(library, m)]
+    except ImportError:
+        peers = []
     programs = [p for p in (arguments.program, arguments.earlier) if p]
     names = ["unshuffle", "with gradient"] + (["earlier", "with gradient"] if arguments.earlier else [])
-    names += ["POT sinkhorn", "POT sinkhorn_log"] + (["OTT-JAX", "with gradient"] if with_ott else [])
+    names += ["POT sinkhorn", "POT sinkhorn_log", *(f"regot {m.removeprefix('sinkhorn_')}" for m in peers)] + (["OTT-JAX", "with gradient"] if with_ott else [])
     print("| cost | n = m | ε / max C | " + " | ".join(names) + " |\n" + "|---" * (3 + len(names)) + "|", flush=True)
     generator = np.random.default_rng(1)
     for n in [100, 300] if arguments.quick else arguments.sizes:
@@ -157,6 +183,7 @@ def main(arguments):
                     cells = [t for program in programs for t in unshuffle(program, file.name, cost, epsilon, repeats)]
                     cells += [pot(m, cost, epsilon, 1 if n > 300 else 3, arguments.budget)
                               for m in ("sinkhorn", "sinkhorn_log")]
+                    cells += [regot(m, cost, epsilon, 1 if n > 300 else 3, arguments.budget) for m in peers]
                     if with_ott:
                         cells += ott(cost, epsilon, 2, arguments.budget)
                     print(f"| {kind} | {n} | {epsilon:.0e} | " + " | ".join(text(t) for t in cells) + " |", flush=True)

@@ -1,15 +1,14 @@
 #!/usr/bin/env bash
-# scripts/check-wheels.sh [SUITE [PROCESSOR]]: installs the wheel of build/wheels for Debian's Python into a bare Debian, without compilers and without the packages that
-# it was built with, and runs fits there, also on an emulated processor that is old. Needs root for chroot.
+# scripts/check-wheels.sh [SUITE]: installs the wheel of build/wheels for Debian's Python into a bare Debian, without
+# compilers and without the packages that it was built with, and fits there, also on emulated old processors: the program on the
+# oldest x86-64 one, Python on the oldest one that NumPy supports. Needs root for chroot.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-suite=${1:-bookworm} processor=${2:-Nehalem}
+suite=${1:-bookworm}
 root=build/bare-$suite
-need() { command -v "$1" > /dev/null || { echo "$1 is needed: apt-get install $2" >&2; exit 1; }; }
-need debootstrap debootstrap
-need qemu-x86_64-static qemu-user-static
 [ "$(id -u)" -eq 0 ] || { echo "chroot needs root: run scripts/check-wheels.sh as root" >&2; exit 1; }
+./scripts/install-dependencies.sh --wheels
 
 if [ ! -e "$root/ready" ]; then
   rm -rf "$root"
@@ -22,7 +21,7 @@ mkdir -p "$root/wheels"
 tag=$(chroot "$root" /usr/bin/python3 -c 'import sys; print("cp%d%d" % sys.version_info[:2])')
 wheel=$(ls build/wheels/unshuffle-*-"$tag"-*.whl)
 cp "$wheel" "$root/wheels/"
-python3 -m pip download --quiet --only-binary :all: --python-version "${tag#cp}" --dest "$root/wheels" numpy scikit-learn
+python3 -m pip download --quiet --only-binary :all: --python-version "${tag#cp}" --dest "$root/wheels" "$wheel"
 cp tests/package/wheel.py "$root/"
 
 mountpoint -q "$root/proc" || mount -t proc proc "$root/proc"  # programs find their libraries by it
@@ -37,10 +36,13 @@ if inside sh -c 'command -v cc c++ gcc'; then echo "the system has a compiler an
 inside /environment/bin/python /wheel.py
 echo "the same with the build for any processor:"
 inside UNSHUFFLE_LEVEL=x86-64 /environment/bin/python /wheel.py
-echo "the same on an emulated $processor:"
 cp "$(command -v qemu-x86_64-static)" "$root/emulator"
-inside EMULATED=1 /emulator -cpu "$processor" /environment/bin/python /wheel.py
+echo "the same on an emulated Nehalem of 2008:"
+inside EMULATED=1 /emulator -cpu Nehalem /environment/bin/python /wheel.py
 program=$(inside sh -c 'echo /environment/lib/python3*/site-packages/unshuffle/bin/unshuffle')
-inside /emulator -cpu "$processor" "$program" simulate sensing --n 200 --dim-z 2 --shuffle 0.5 --snr 100 --mean 1 --out /sample
-inside /emulator -cpu "$processor" "$program" fit /sample/responses.csv /sample/features.csv --response y --hint rows
-echo "Wheels: PASSED in a bare $suite and on an emulated $processor."
+for processor in qemu64 core2duo; do
+  echo "the program on an emulated $processor:"
+  inside /emulator -cpu "$processor" "$program" simulate sensing --n 200 --dim-z 2 --shuffle 0.5 --snr 100 --mean 1 --out /sample
+  inside /emulator -cpu "$processor" "$program" fit /sample/responses.csv /sample/features.csv --response y --hint rows
+done
+echo "Wheels: PASSED in a bare $suite and on emulated old processors."

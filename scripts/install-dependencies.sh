@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs the Debian packages the build needs, and nothing when all of them are there. --tests: also the second compiler
-# and the checkers that test.sh runs. --site: also what makes the site and looks at it. --all: these, those of optional components (the Siamese model, videos), and those
-# that some tests want and are skipped without.
+# and the checkers that test.sh runs. --site: also what makes the site and looks at it. --wheels: also what tries wheels in a
+# bare Debian and on an old processor. --all: all of these, optional components (the Siamese model, videos), and packages
+# without which some tests are skipped.
 set -euo pipefail
 
 packages=(
@@ -22,8 +23,8 @@ fi
 if [ "${1:-}" = --site ] || [ "${1:-}" = --all ]; then
   packages+=(doxygen chromium)
 fi
-if [ "${1:-}" = --all ]; then
-  packages+=(debootstrap qemu-user)
+if [ "${1:-}" = --wheels ] || [ "${1:-}" = --all ]; then
+  packages+=(debootstrap qemu-user-static)
 fi
 
 missing=()

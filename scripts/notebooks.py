@@ -1,6 +1,7 @@
 """Runs the notebooks of docs/notebooks in this Python: notebooks.py [--write] [NAME]...
 
---write keeps what they print and draw in the files, for the site. Nothing of Jupyter is needed.
+What they print must be what the files hold, except for times, counts of steps and the last digits of numbers. --write stores
+what they print and draw in the files instead, for the site. Jupyter is not needed.
 """
 
 import ast
@@ -8,11 +9,16 @@ import base64
 import contextlib
 import io
 import json
+import math
+import re
 import sys
 import tempfile
 from pathlib import Path
 
 NOTEBOOKS = Path(__file__).parents[1] / "docs" / "notebooks"
+# Lines of a summary that depend on the processor: how the search went, and how long it took.
+UNSTABLE = ("Epsilon", "Objective", "Convergence", "Marginal error", "Starts", "Time, memory")
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
 
 def pictures():
@@ -57,8 +63,27 @@ def display(kind, data):
     return {"output_type": "display_data", "metadata": {}, "data": {kind: data}}
 
 
+def stable_lines(notebook):
+    """What the cells print, each line as its words and its numbers."""
+    streams = [output for cell in notebook["cells"] for output in cell.get("outputs", []) if output["output_type"] == "stream"]
+    lines = [line for stream in streams for line in "".join(stream["text"]).splitlines() if not line.startswith(UNSTABLE)]
+    return [(" ".join(NUMBER.sub("#", line).split()), [float(number) for number in NUMBER.findall(line)]) for line in lines]
+
+
+def difference(stored, fresh):
+    """The first line in which two runs differ, or None."""
+    if len(stored) != len(fresh):
+        return f"{len(fresh)} lines are printed, {len(stored)} are stored"
+    for before, now in zip(stored, fresh):
+        close = all(math.isclose(a, b, rel_tol=0.03, abs_tol=0.005) for a, b in zip(before[1], now[1]))
+        if before[0] != now[0] or not close:
+            return f"printed is {now}, stored is {before}"
+    return None
+
+
 def run(path, write):
     notebook = json.loads(path.read_text())
+    stored = stable_lines(notebook)
     namespace = {"__name__": "__main__"}
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         for cell in notebook["cells"]:
@@ -66,6 +91,8 @@ def run(path, write):
                 cell["outputs"] = run_cell("".join(cell["source"]), namespace)
     if write:
         path.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n")
+    elif differs := difference(stored, stable_lines(notebook)):
+        sys.exit(f"{path.name}: {differs}; if that is right, store it by {sys.argv[0]} --write {path.stem}")
 
 
 def main(arguments):

@@ -27,6 +27,17 @@ fi
 ./scripts/package.sh
 cp build/package/unshuffle_*.deb "$out/"
 [ "$(dpkg-deb --field "$out"/unshuffle_*.deb Version)" = "$version" ]
+# Its program: by the build for this processor, by the one for any, and on an old processor.
+./scripts/install-dependencies.sh --wheels
+unpacked=$(mktemp -d)
+trap 'rm -rf "$unpacked"' EXIT
+dpkg-deb --extract "$out"/unshuffle_*.deb "$unpacked"
+program="$unpacked/usr/bin/unshuffle"
+"$program" simulate sensing --n 200 --dim-z 2 --shuffle 0.5 --snr 100 --mean 1 --out "$unpacked/sample" > /dev/null
+for start in "" "env UNSHUFFLE_LEVEL=x86-64" "qemu-x86_64-static -cpu core2duo"; do
+  # shellcheck disable=SC2086
+  $start "$program" fit "$unpacked/sample/responses.csv" "$unpacked/sample/features.csv" --response y --hint rows > /dev/null
+done
 ./scripts/site.sh
 tar -C build -czf "$out/unshuffle-$version-site.tar.gz" site
 

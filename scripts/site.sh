@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 [ -x build/venv/bin/python ] || ./scripts/test-python.sh --build-only
 environment=build/site-venv
 [ -x "$environment/bin/python" ] || /usr/bin/python3 -m venv "$environment"
-"$environment/bin/pip" install --quiet 'mkdocs-material>=9.5' 'mkdocstrings[python]>=0.27' latex2mathml
+"$environment/bin/pip" install --quiet 'mkdocs-material>=9.5' 'mkdocstrings[python]>=0.27' latex2mathml black
 
 # The sources with the stub of the compiled part.
 reference=build/python-reference

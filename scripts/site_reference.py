@@ -75,14 +75,31 @@ def signature(member):
     return prefix + whole.replace("unshuffle::", "") + (f" {value}" if value and len(value) < 60 else "")
 
 
+def wrapped(declaration):
+    """A long declaration with a parameter per line."""
+    name, bracket, rest = declaration.partition("(")
+    if len(declaration) <= 70 or not bracket or rest.startswith(")"):
+        return declaration
+    parts, depth = [""], 0
+    for sign in rest:
+        if sign == "," and depth == 0:
+            parts[-1] += ","
+            parts.append("")
+            continue
+        depth += (sign in "(<{[") - (sign in ")>}]")
+        parts[-1] += sign
+    return "\n    ".join([name + bracket, *(part.strip() for part in parts)])
+
+
 def enumeration(member):
     values = [f"- `{text_of(v.find('name'))}` {description(v)}" for v in member.findall("enumvalue")]
     return [f"### `enum {text_of(member.find('name'))}` {{ #{member.get('id')} }}", description(member), "\n".join(values)]
 
 
-def free_function(member):
-    name = text_of(member.find("name"))
-    return [f"### `{name}` {{ #{member.get('id')} }}", f"```text\n{signature(member)}\n```", description(member)]
+def free_function(member, first):
+    """Overloads share the heading of the first one."""
+    heading = f"### `{text_of(member.find('name'))}` {{ #{member.get('id')} }}" if first else ""
+    return [heading, f"```cpp\n{wrapped(signature(member))}\n```", description(member)]
 
 
 def compound(node):
@@ -97,9 +114,9 @@ def compound(node):
         declared = signature(member).replace(f"{name}::", "")
         if member.get("kind") == "enum":
             declared = "enum " + text_of(member.find("name")) + " { " + ", ".join(text_of(v.find("name")) for v in member.findall("enumvalue")) + " }"
-        rows.append(f"<tr><td><code>{html.escape(declared)}</code></td><td>{html.escape(plain_description(member))}</td></tr>")
+        rows.append(f"<dt><code>{html.escape(declared)}</code></dt><dd>{html.escape(plain_description(member))}</dd>")
     if rows:
-        lines.append("<table>\n" + "\n".join(rows) + "\n</table>")
+        lines.append('<dl class="members">\n' + "\n".join(rows) + "\n</dl>")
     return lines
 
 
@@ -116,6 +133,7 @@ def describe_headers(folder):
     (folder / "Doxyfile").write_text(DOXYFILE)
     subprocess.run(["doxygen", "Doxyfile"], cwd=folder, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     found = defaultdict(lambda: defaultdict(list))
+    named = set()
 
     def add(node, lines):
         room = room_of(node)
@@ -132,7 +150,9 @@ def describe_headers(folder):
                     if member.get("kind") == "enum":
                         add(member, enumeration(member))
                     elif member.get("kind") == "function":
-                        add(member, free_function(member))
+                        name = (member.find("location").get("file"), text_of(member.find("name")))
+                        add(member, free_function(member, name not in named))
+                        named.add(name)
     return found
 
 

@@ -275,6 +275,7 @@ int run(const CompareCommand& command) {
     if (text && command.verbose && rows.back().fit) fmt::print("{}", course_of(rows.back().fit->course));
   }
   if (text && !bench.truth) print_answers(rows);
+  if (!command.tables.quiet) tell_of_replaced({{"--csv", command.csv}});
   if (!command.csv.empty()) write_whole_file(command.csv, to_csv(rows, command.spreadsheet_safe));
   if (command.json) {
     nlohmann::ordered_json out{{"methods", nlohmann::ordered_json::array()}, {"seed", command.execution.seed}};

@@ -95,6 +95,7 @@ int run(const EvaluateCommand& command) {
   if (!command.quiet) {
     for (const std::string& one : notes) note(one);
   }
+  if (!command.quiet) tell_of_replaced({{"--csv", command.csv}, {"--out", command.out}});
   if (!command.csv.empty()) write_whole_file(command.csv, to_csv(rows, command.spreadsheet_safe));
   if (!command.out.empty()) write_whole_file(command.out, to_json_text(rows));
   if (command.json) {

@@ -6,6 +6,7 @@
 
 #include "say.hpp"
 #include "unshuffle/core/error.hpp"
+#include "unshuffle/core/files.hpp"
 
 namespace unshuffle::app {
 namespace {
@@ -49,7 +50,8 @@ void add_gate_options(CLI::App& command, EventFlags& flags) {
 }
 
 cytometry::EventOptions to_event_options(const EventFlags& flags) {
-  cytometry::EventOptions options{.scales = {}, .compensate = flags.compensate, .gates = flags.gates};
+  cytometry::EventOptions options{
+      .scales = {}, .compensate = flags.compensate, .gates = flags.gates, .gates_content = flags.gates_content};
   for (const std::string& text : flags.transforms) options.scales.push_back(cytometry::parse_channel_scale(text));
   return options;
 }
@@ -66,6 +68,28 @@ std::vector<Table> read_tables(const std::vector<std::string>& paths, const Even
     for (const std::string& one : notes) note(one);
   }
   return tables;
+}
+
+EventReading to_remember(const EventFlags& flags) {
+  EventReading reading{.scales = flags.transforms, .compensate = flags.compensate, .gates = flags.gates};
+  if (!flags.gates.empty()) reading.gates_content = read_file(flags.gates);
+  reading.equal_mass_gates = flags.equal_mass_gates;
+  return reading;
+}
+
+EventFlags remembered(const EventReading& reading, const EventFlags& given, const std::string& fit) {
+  const auto refuse_others = [&](std::string_view option, bool is_given, bool same) {
+    if (is_given && !same)
+      throw InvalidInput(fmt::format("{}: {} remembers what it was fitted with; leave {} out", option, fit, option));
+  };
+  // Fits of earlier versions remember nothing.
+  if (reading == EventReading{}) return given;
+  refuse_others("--transform", !given.transforms.empty(), given.transforms == reading.scales);
+  refuse_others("--compensate", given.compensate, reading.compensate);
+  refuse_others("--gates", !given.gates.empty(),
+                !given.gates.empty() && read_file(given.gates) == reading.gates_content);
+  refuse_others("--equal-mass-gates", given.equal_mass_gates > 0, given.equal_mass_gates == reading.equal_mass_gates);
+  return {reading.scales, reading.compensate, reading.gates, reading.gates_content, reading.equal_mass_gates};
 }
 
 void add_mass_gates(Table& responses, const EventFlags& flags, const std::vector<std::string>& response) {

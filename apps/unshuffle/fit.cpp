@@ -8,6 +8,7 @@
 #include <set>
 
 #include "commands.hpp"
+#include "core/text.hpp"
 #include "core/threads.hpp"
 #include "course.hpp"
 #include "estimator_options.hpp"
@@ -123,6 +124,8 @@ std::vector<std::string> inputs_of(const FitCommand& command) {
   return inputs;
 }
 
+std::string file_name_of(const std::string& path) { return as_utf8(std::filesystem::path(path).filename().string()); }
+
 std::string trace_csv(const Result& fit) {
   std::string out = "start,iteration,epsilon,objective,gradient_norm,marginal_error,inner_iterations\n";
   for (const TracePoint& point : fit.course.trace) {
@@ -221,7 +224,10 @@ std::string needs_memory(const FitCommand& command, const Estimator& estimator) 
 
 int finish(const FitCommand& command, Fitted& fitted, const ColumnChoice& columns, const Preparation& rows = {},
            const std::vector<KnownPair>& truth = {}) {
-  fitted.remember_columns(columns, command.one_table());
+  ColumnChoice remembered = columns;
+  for (const std::string& path : {command.tables.responses, command.tables.features})
+    if (!path.empty()) remembered.files.push_back(path == "-" ? "standard input" : file_name_of(path));
+  fitted.remember_columns(std::move(remembered), command.one_table());
   if (!command.tables.quiet) tell_of_replaced(results_of(command));
   write_outputs(command, fitted, rows, in_kept_rows(truth, rows));
   print(command, fitted);
@@ -245,6 +251,8 @@ std::vector<Common> options_given(const FitCommand& command) {
 
 int run_in_pieces(const FitCommand& command, Estimator estimator, Team& team) {
   use_threads(command.execution.threads);
+  Execution execution = command.execution;
+  if (team.leads()) execution.progress = progress_bar(command.tables.quiet);
   const auto model = command.model.make();
   if (team.leads()) require_outputs(outputs_of(command), inputs_of(command));
   large::ReadOptions reading;
@@ -258,9 +266,8 @@ int run_in_pieces(const FitCommand& command, Estimator estimator, Team& team) {
   const auto bound = command.model.make()->bound_to(completed(tables.sample));
   require_estimable(tables.sample, *bound);
   command.options.apply_start(estimator, *bound);
-  Execution execution = command.execution;
-  if (team.leads()) execution.progress = progress_bar(command.tables.quiet);
   std::optional<Fitted> fitted = large::fit_large(tables, *model, estimator, execution, team);
+  execution.progress = {};
   if (!fitted) return 0;
   if (!command.tables.quiet) {
     for (const std::string& one : tables.notes) note(one);
@@ -279,6 +286,8 @@ int run_in_memory(const FitCommand& command, Estimator estimator, Team& team) {
   const auto truth = truth_path.empty() ? std::vector<KnownPair>{} : true_pairs(truth_path);
   TableOptions tables = command.tables;
   tables.quiet = tables.quiet || !team.leads();
+  Execution execution = command.execution;
+  execution.progress = progress_bar(tables.quiet);  // reading is part of the work
   const RowOrder order = order_of(command.links, command.one_table());
   LoadedTables loaded = load(tables, order);
   Problem& problem = loaded.problem;
@@ -292,15 +301,14 @@ int run_in_memory(const FitCommand& command, Estimator estimator, Team& team) {
     if (!safe) problem.known.push_back(pair);
   }
   problem.prior = in_kept_rows(pair_weights(command.links), loaded.rows);
-  Execution execution = command.execution;
   execution.team = &team;
   {
     const auto bound = model->bound_to(problem);
     require_feasible(problem, *bound, estimator, &team);
     command.options.apply_start(estimator, *bound);
   }
-  execution.progress = progress_bar(tables.quiet);
   Fitted fitted = fit(std::move(problem), *model, estimator, execution);
+  execution.progress = {};
   return team.leads() ? finish(command, fitted, loaded.columns, loaded.rows, truth) : 0;
 }
 

@@ -44,6 +44,7 @@ int run(const GateCommand& command) {
   const cytometry::GateSet gates = cytometry::read_gating_ml(command.gates);
   const cytometry::FcsFile file = cytometry::read_fcs(command.events);
   const cytometry::Membership inside = cytometry::membership(gates, file);
+  if (!command.quiet) tell_of_replaced({{"--out", command.out}});
   if (!command.out.empty())
     write_whole_file(command.out, membership_csv(gates, inside, file.events.rows(), command.spreadsheet_safe));
   if (command.quiet) return 0;

@@ -81,6 +81,11 @@ Missing missing_named(const std::string& word) {
   return word == "indicator" ? Missing::indicator : Missing::drop;
 }
 
+DateOrder dates_named(const std::string& word) {
+  if (word.empty()) return DateOrder::unknown;
+  return word == "day-first" ? DateOrder::day_first : DateOrder::month_first;
+}
+
 /// The text files of folders, such as det/det.txt and seqinfo.ini of a video, beside the inputs that are files.
 std::vector<std::string> files_of(const std::vector<std::string>& inputs) {
   namespace fs = std::filesystem;
@@ -166,6 +171,10 @@ void add_table_options(CLI::App& command, TableOptions& options) {
           "error that lists the columns, or fill in the mean and add an indicator column.")
       ->check(CLI::IsMember({"drop", "error", "indicator"}))
       ->capture_default_str();
+  command
+      .add_option("--dates", options.dates,
+                  "How columns write dates of which no cell tells day and month apart, such as 3/4/2024.")
+      ->check(CLI::IsMember({"day-first", "month-first"}));
   add_key_options(command, options);
   add_row_options(command, options);
   command.add_flag("--quiet", options.quiet, "Print errors only.");
@@ -184,6 +193,9 @@ void add_row_options(CLI::App& command, TableOptions& options) {
   column("--trials", rows.trials,
          "Column of RESPONSES with the numbers of trials, of which the response counts the successes; --family "
          "binomial.");
+  column("--event", rows.event,
+         "Column of RESPONSES: 1 where the response is the time of an event, 0 where it was only observed until then; "
+         "--family cox.");
   column("--safe", rows.safe, "Column of 0 and 1: rows whose link in the order given is known to be right.");
   command
       .add_option("--mismatch", rows.mismatch,
@@ -198,7 +210,7 @@ void add_row_options(CLI::App& command, TableOptions& options) {
   command
       .add_option("--wrong-rate", options.wrong_rate,
                   "How many links in the order given are wrong: a rate above 0 and below 1, or a column of rates; "
-                  "method mixture.")
+                  "methods mixture and adjusted.")
       ->type_name("R|COL");
   command
       .add_option("--audit", rows.audit,
@@ -274,7 +286,11 @@ std::vector<std::string> inputs_of(const TableOptions& options) {
 
 void add_model_options(CLI::App& command, ModelOptions& options) {
   options.model_given =
-      command.add_option("--model", options.model, "linear, sine or spline:K with K knots per feature.")
+      command
+          .add_option(
+              "--model", options.model,
+              "linear, sine, spline:K with K knots per feature; for points in the plane or in space rigid, similarity "
+              "or affine.")
           ->capture_default_str();
   command.add_flag("--no-intercept", options.no_intercept, "Fit through the origin.");
 }
@@ -339,7 +355,10 @@ LoadedTables load(const TableOptions& options, RowOrder order) {
   std::vector<std::string> paths{options.responses};
   if (!options.features.empty()) paths.push_back(options.features);
   std::vector<Table> tables = read_tables(paths, options.events, KeepText::where_needed, options.quiet);
-  const PrepareOptions preparing{missing_named(options.missing), order == RowOrder::probably_linked};
+  columns = by_name(columns, tables.front(), tables.size() == 1 ? nullptr : &tables.back());
+  columns.events = to_remember(options.events);
+  const PrepareOptions preparing{missing_named(options.missing), dates_named(options.dates),
+                                 order == RowOrder::probably_linked};
   Preparation rows = prepare(tables.front(), tables.size() == 1 ? nullptr : &tables.back(), columns, preparing);
   add_mass_gates(tables.front(), options.events, columns.response);
   TablesAsProblem loaded =

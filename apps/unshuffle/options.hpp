@@ -28,6 +28,7 @@ struct TableOptions {
   std::vector<std::string> groups;       ///< KEY or LEFT=RIGHT.
   std::vector<std::string> soft_groups;  ///< KEY:RATE or LEFT=RIGHT:RATE.
   std::string missing = "drop";
+  std::string dates;
   EventFlags events;
   bool quiet = false;
   CLI::Option* x_given = nullptr;

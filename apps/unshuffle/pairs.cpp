@@ -56,12 +56,11 @@ std::vector<Index> unmatched_in_file(const std::vector<Index>& unmatched, const 
   return rows;
 }
 
+Index in_file(const KeptRows& kept, Index row) { return kept.all ? row : kept.rows[static_cast<std::size_t>(row)]; }
+
 }  // namespace
 
 Matching in_file_rows(Matching matching, const Preparation& rows) {
-  const auto in_file = [](const KeptRows& kept, Index row) {
-    return kept.all ? row : kept.rows[static_cast<std::size_t>(row)];
-  };
   for (Match& pair : matching.pairs) {
     pair.response_row = in_file(rows.responses, pair.response_row);
     pair.feature_row = in_file(rows.features, pair.feature_row);
@@ -81,6 +80,17 @@ std::string pairs_csv(const Matching& matching) {
   }
   for (const Index row : matching.unmatched_responses) out += fmt::format("{},,\n", row);
   for (const Index row : matching.unmatched_features) out += fmt::format(",{},\n", row);
+  return out;
+}
+
+std::string samples_csv(const std::vector<LinkSet>& sets, const Preparation& rows) {
+  std::string out = "sample,response_row,feature_row\n";
+  for (std::size_t sample = 0; sample < sets.size(); ++sample) {
+    for (const KnownPair& pair : sets[sample]) {
+      out += fmt::format("{},{},{}\n", sample, in_file(rows.responses, pair.response_row),
+                         in_file(rows.features, pair.feature_row));
+    }
+  }
   return out;
 }
 

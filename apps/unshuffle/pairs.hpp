@@ -2,8 +2,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
-#include "unshuffle/links/match.hpp"
+#include "unshuffle/fitted/fitted.hpp"
 #include "unshuffle/tables/prepare.hpp"
 #include "unshuffle/tables/table.hpp"
 
@@ -14,6 +15,9 @@ namespace unshuffle::app {
 
 /// response_row,feature_row,probability with rows counted from 0; unmatched rows follow with the rest empty.
 [[nodiscard]] std::string pairs_csv(const Matching& matching);
+
+/// sample,response_row,feature_row of complete sets of links, sets and rows of the files counted from 0.
+[[nodiscard]] std::string samples_csv(const std::vector<LinkSet>& sets, const Preparation& rows);
 
 enum class Join { inner, left, right };
 

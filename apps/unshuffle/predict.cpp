@@ -1,12 +1,15 @@
 // unshuffle predict: applies a saved fit to complete rows.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 
 #include "commands.hpp"
 #include "options.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/output_file.hpp"
+#include "unshuffle/cytometry/fcs.hpp"
 #include "unshuffle/fitted/fitted.hpp"
 #include "unshuffle/tables/table.hpp"
 
@@ -79,22 +82,44 @@ std::string as_csv(const NamedColumns& columns, bool spreadsheet_safe) {
   return out;
 }
 
+/// The events with their predictions as further channels, NAME_predicted, on the scale of the fit.
+std::string as_fcs(const std::string& path, const NamedColumns& columns) {
+  if (!cytometry::has_fcs_extension(path))
+    throw InvalidInput(
+        fmt::format("--out: an FCS file is written of the events of one, and {} is a table; name a .csv file", path));
+  cytometry::FcsFile file = cytometry::read_fcs(path);
+  const Index before = file.events.cols();
+  Matrix events(file.events.rows(), before + columns.values.cols());
+  events << file.events, columns.values;
+  for (Index k = 0; k < columns.values.cols(); ++k) {
+    cytometry::FcsChannel channel{.name = columns.names[static_cast<std::size_t>(k)] + "_predicted"};
+    channel.range = std::max(1.0, std::ceil(columns.values.col(k).cwiseAbs().maxCoeff()));
+    file.channels.push_back(channel);
+  }
+  file.events = std::move(events);
+  return to_fcs(file);
+}
+
 int run(const PredictCommand& command) {
   require_outputs({{"--out", command.out}}, {command.fit, command.table});
   const Fitted fitted = Fitted::load(command.fit);
   const ColumnChoice& columns = fitted.context().columns;
-  Table table = read_tables({command.table}, command.events, KeepText::where_needed, false).front();
+  EventFlags events = remembered(columns.events, command.events, command.fit);
+  if (!cytometry::has_fcs_extension(command.table)) events = command.events;
+  Table table = read_tables({command.table}, events, KeepText::where_needed, false).front();
   code_rows(table, columns);
   const Rows rows = rows_of(table, columns);
-  const std::string content =
-      as_csv(command.intervals ? with_intervals(fitted, rows, command.fit)
-                               : NamedColumns{columns.response, fitted.predict(rows.x, rows.z, rows.facts)},
-             command.spreadsheet_safe);
+  const NamedColumns predictions = command.intervals
+                                       ? with_intervals(fitted, rows, command.fit)
+                                       : NamedColumns{columns.response, fitted.predict(rows.x, rows.z, rows.facts)};
   tell_of_verdict(command.fit);
-  if (command.out.empty()) {
-    fmt::print("{}", content);
+  tell_of_replaced({{"--out", command.out}});
+  if (cytometry::has_fcs_extension(command.out)) {
+    write_whole_file(command.out, as_fcs(command.table, predictions));
+  } else if (command.out.empty()) {
+    fmt::print("{}", as_csv(predictions, command.spreadsheet_safe));
   } else {
-    write_whole_file(command.out, content);
+    write_whole_file(command.out, as_csv(predictions, command.spreadsheet_safe));
   }
   return 0;
 }
@@ -108,7 +133,9 @@ Command add_predict(CLI::App& root) {
   app->add_option("TABLE", command->table,
                   "CSV, NPY or FCS with every feature column of the fit; other columns are ignored.")
       ->required();
-  app->add_option("--out", command->out, "Write the predictions to this file instead of printing them.");
+  app->add_option("--out", command->out,
+                  "Write the predictions to this file instead of printing them; if TABLE and this file are FCS, the "
+                  "events with a channel NAME_predicted.");
   app->add_flag(
       "--intervals", command->intervals,
       "Also write NAME_std_err, the standard error of the prediction, and NAME_low and NAME_high, between which "

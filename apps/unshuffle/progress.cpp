@@ -1,13 +1,19 @@
 #include "progress.hpp"
 
 #include <fmt/format.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <condition_variable>
+#include <csignal>
 #include <cstdio>
+#include <memory>
+#include <mutex>
 #include <string>
+#include <thread>
 
 namespace unshuffle::app {
 
@@ -32,17 +38,72 @@ std::string line_of(double done, double total, double seconds) {
   return line;
 }
 
+/// One line on the terminal that shows within a second that the program is at work, whether or not it has steps to
+/// count.
+class ProgressLine {
+ public:
+  ProgressLine() {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);  // signals are for the thread that does the work
+    ticker_ = std::thread([this] { tick(); });
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+  ~ProgressLine() {
+    {
+      const std::lock_guard guard(mutex_);
+      over_ = true;
+      show("");
+    }
+    changed_.notify_all();
+    ticker_.join();
+  }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  void report(double done, double total) {
+    const std::lock_guard guard(mutex_);
+    done_ = done;
+    total_ = total;
+    show(text());
+  }
+
+ private:
+  [[nodiscard]] std::string text() const {
+    const auto since = [](Clock::time_point then) {
+      return std::chrono::duration<double>(Clock::now() - then).count();
+    };
+    if (done_ > 0 && done_ >= total_) return "";
+    return done_ > 0 ? line_of(done_, total_, since(begin_)) : fmt::format("working, {}", in_words(since(begin_)));
+  }
+
+  void tick() {
+    std::unique_lock guard(mutex_);
+    while (!changed_.wait_for(guard, std::chrono::seconds(1), [&] { return over_; })) show(text());
+  }
+
+  void show(const std::string& line) {
+    if (line == shown_) return;
+    shown_ = line;
+    fmt::print(stderr, "\r{:<78}\r{}", line, line);
+    std::fflush(stderr);
+  }
+
+  Clock::time_point begin_ = Clock::now();
+  double done_ = 0, total_ = 0;
+  bool over_ = false;
+  std::string shown_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::thread ticker_;
+};
+
 }  // namespace
 
 std::function<bool(double, double)> progress_bar(bool quiet) {
   if (quiet || ::isatty(STDERR_FILENO) == 0) return {};
-  return [begin = Clock::now(), last = std::string()](double done, double total) mutable {
-    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-    const std::string line = done < total ? line_of(done, total, seconds) : "";
-    if (line == last) return true;
-    last = line;
-    fmt::print(stderr, "\r{:<78}\r{}", line, line);
-    std::fflush(stderr);
+  return [line = std::make_shared<ProgressLine>()](double done, double total) {
+    line->report(done, total);
     return true;
   };
 }

@@ -19,7 +19,8 @@ void print_line(const char* kind, std::string_view text) {
   constexpr std::string_view indent = "    ";
   for (std::size_t at = 0; at < line.size(); ++at)
     if (line[at] == '\n' && line.compare(at + 1, indent.size(), indent) != 0) line[at] = ' ';
-  std::fputs(fmt::format("unshuffle: {}: {}\n", kind, line).c_str(), stderr);
+  const char* clear = ::isatty(STDERR_FILENO) == 1 ? "\r\x1b[K" : "";  // of the line that shows progress
+  std::fputs(fmt::format("{}unshuffle: {}: {}\n", clear, kind, line).c_str(), stderr);
 }
 
 bool terminal_has_colours() {

@@ -37,6 +37,9 @@ std::vector<std::string> choices_of(const CLI::Option& option) {
 
 bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
 
+/// Whether its value names columns of the tables on the line.
+bool takes_columns(const CLI::Option& option) { return option.get_type_name().find("COL") != std::string::npos; }
+
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 std::string with_replacements(std::string_view text, const std::vector<std::pair<char, std::string>>& replacements) {
@@ -114,6 +117,8 @@ std::string zsh_options(const CLI::App& app) {
                        option->get_lnames().front(), zsh_text(option->get_description()));
     if (!choices.empty()) {
       out += fmt::format(":value:({})", words(choices));
+    } else if (takes_columns(*option)) {
+      out += ":column:_unshuffle_columns";
     } else if (takes_value(*option)) {
       out += ":value:_files";
     }
@@ -142,7 +147,7 @@ std::string man_page(const CLI::App& root) {
 std::string bash_completion(const CLI::App& root) {
   std::string out =
       "# bash completion for unshuffle\n_unshuffle() {\n"
-      "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} choices=\n"
+      "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} choices= columns= file name\n"
       "  COMPREPLY=()\n";
   out += fmt::format(
       "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n    COMPREPLY=($(compgen -W '{} {}' -- \"$word\"))\n    return\n  fi\n",
@@ -151,12 +156,24 @@ std::string bash_completion(const CLI::App& root) {
   for (const CLI::App* command : commands_of(root)) {
     for (const CLI::Option* option : named_options(*command)) {
       const auto choices = choices_of(*option);
+      if (takes_columns(*option))
+        out += fmt::format("    {}:--{}) columns=yes ;;\n", command->get_name(), option->get_lnames().front());
       if (choices.empty()) continue;
       out += fmt::format("    {}:--{}) choices='{}' ;;\n", command->get_name(), option->get_lnames().front(),
                          words(choices));
     }
   }
-  out += "  esac\n  if [ -z \"$choices\" ] && [[ $word == -* ]]; then\n    case ${COMP_WORDS[1]} in\n";
+  // Of a list separated by commas the last name is completed.
+  out +=
+      "  esac\n  if [ -n \"$columns\" ]; then\n"
+      "    for file in \"${COMP_WORDS[@]:2}\"; do\n"
+      "      [ -f \"$file\" ] || continue\n"
+      "      while IFS= read -r name; do\n"
+      "        if [[ $name == \"${word##*,}\"* ]]; then COMPREPLY+=(\"${word%\"${word##*,}\"}$(printf %q "
+      "\"$name\")\"); fi\n"
+      "      done < <(\"${COMP_WORDS[0]}\" info \"$file\" --describe columns 2> /dev/null)\n"
+      "    done\n    return\n  fi\n";
+  out += "  if [ -z \"$choices\" ] && [[ $word == -* ]]; then\n    case ${COMP_WORDS[1]} in\n";
   for (const CLI::App* command : commands_of(root)) {
     out += fmt::format("      {}) choices='{}' ;;\n", command->get_name(), words(long_names(*command)));
   }
@@ -169,7 +186,10 @@ std::string bash_completion(const CLI::App& root) {
 
 std::string zsh_completion(const CLI::App& root) {
   std::string out =
-      "#compdef unshuffle\n_unshuffle() {\n  local curcontext=\"$curcontext\" state line\n  _arguments -C" +
+      "#compdef unshuffle\n_unshuffle_columns() {\n  local file\n  local -a names\n  for file in $words; do\n"
+      "    [[ -f $file ]] && names+=(\"${(@f)$(unshuffle info $file --describe columns 2> /dev/null)}\")\n  done\n"
+      "  compset -P '*,'\n  compadd -S '' -a names\n}\n_unshuffle() {\n  local curcontext=\"$curcontext\" state line\n "
+      " _arguments -C" +
       zsh_options(root) + " \\\n        '1:command:((";
   for (const CLI::App* command : commands_of(root)) {
     out +=

@@ -85,6 +85,17 @@ void spare_input(const SimulateCommand& command) {
   require_outputs(outputs, {command.from});
 }
 
+/// The files of a folder that are about to be replaced.
+void tell_of_replaced_files(const SimulateCommand& command) {
+  if (command.quiet) return;
+  const bool wages = command.design == "wages";
+  std::vector<Output> outputs;
+  for (const char* name : {wages ? "wages" : "responses", wages ? "people" : "features", "test"})
+    outputs.push_back({"--out", fmt::format("{}/{}.csv", command.out, name)});
+  outputs.push_back({"--out", command.out + "/truth.json"});
+  tell_of_replaced(outputs);
+}
+
 void write_cytometry(const SimulateCommand& command) {
   const cytometry::ShuffledEvents events = make_events(command);
   spare_input(command);
@@ -121,6 +132,7 @@ int run(SimulateCommand& command) {
       throw InvalidInput(fmt::format("{} = {} must be at least 0", option->get_name(), option->as<double>()));
     }
   }
+  tell_of_replaced_files(command);
   if (command.design == "wages") return run_wages(command);
   static const std::map<std::string, Design> designs{{"sensing", Design::sensing},
                                                      {"linear", Design::linear},

@@ -59,8 +59,9 @@ nb::dict to_dict(const Table& table) {
   nb::dict columns;
   for (const Column& column : table.columns) {
     columns[to_text(column.name)] =
-        column.numeric() ? nb::cast(moved(Vector(Eigen::Map<const Vector>(column.numbers.data(), table.rows))))
-                         : nb::object(to_texts(column.text));
+        column.numeric()
+            ? nb::cast(moved(Vector(Eigen::Map<const Vector>(table.numbers(column.name).data(), table.rows))))
+            : nb::object(to_texts(column.text));
   }
   return columns;
 }

@@ -14,6 +14,7 @@
 #include "tables.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/fitted/fitted.hpp"
+#include "unshuffle/links/pool.hpp"
 #include "unshuffle/model/registry.hpp"
 
 namespace unshuffle::python {
@@ -121,6 +122,27 @@ nb::list estimators() {
   return all;
 }
 
+/// One row per link of each set: set, response row, feature row.
+ArrayOut sample_links(const Fitted& fitted, Index samples, std::uint64_t seed) {
+  std::vector<LinkSet> sets;
+  {
+    const nb::gil_scoped_release unlocked;
+    sets = fitted.sample_links(samples, seed);
+  }
+  std::size_t count = 0;
+  for (const LinkSet& set : sets) count += set.size();
+  ArrayOut links = new_array({count, 3});
+  double* at = links.data();
+  for (std::size_t k = 0; k < sets.size(); ++k) {
+    for (const KnownPair& pair : sets[k]) {
+      *at++ = double(k);
+      *at++ = double(pair.response_row);
+      *at++ = double(pair.feature_row);
+    }
+  }
+  return links;
+}
+
 /// One row per pair: response row, feature row, probability; and the rows that stayed without a partner.
 nb::tuple match_rows(const Fitted& fitted) {
   Matching matching;
@@ -188,6 +210,7 @@ void bind_problem(nb::module_& module) {
       .def_rw("response_offset", &RowFacts::response_offset)
       .def_rw("feature_offset", &RowFacts::feature_offset)
       .def_rw("trials", &RowFacts::trials)
+      .def_rw("event", &RowFacts::event)
       .def_rw("mismatch", &RowFacts::mismatch)
       .def_rw("mismatch_names", &RowFacts::mismatch_names)
       .def_rw("wrong_rate", &RowFacts::wrong_rate)
@@ -235,6 +258,7 @@ void bind_fitted(nb::module_& module) {
       .def("summary", &Fitted::summary)
       .def("to_json", &Fitted::to_json)
       .def("match", match_rows)
+      .def("sample_links", sample_links, nb::arg("samples"), nb::arg("seed"))
       .def_prop_ro(
           "covariance", [](const Fitted& f) { return f.result().covariance; }, nb::rv_policy::move)
       .def(
@@ -263,6 +287,16 @@ void bind_fit(nb::module_& module) {
       },
       nb::arg("problem"), nb::kw_only(), nb::arg("model"), nb::arg("intercept"), nb::arg("method"), nb::arg("options"),
       nb::arg("seed_and_threads"), nb::arg("one_table"), nb::arg("progress") = nb::none());
+  module.def(
+      "pool",
+      [](const MatrixIn& estimates, const std::vector<Matrix>& covariances, double complete_freedom, double level) {
+        Pooled pooled = pool(estimates, covariances, complete_freedom);
+        Matrix ends = pooled.intervals(level);
+        return nb::make_tuple(moved(std::move(pooled.estimates)), moved(std::move(pooled.covariance)),
+                              moved(std::move(pooled.freedom)), moved(std::move(pooled.information_lost)),
+                              moved(std::move(ends)));
+      },
+      nb::arg("estimates"), nb::arg("covariances"), nb::arg("complete_freedom"), nb::arg("level"));
   module.def("is_intercept", is_intercept, nb::arg("name"));
 }
 

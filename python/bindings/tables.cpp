@@ -96,14 +96,22 @@ Missing missing_named(const std::string& word) {
   throw InvalidInput(fmt::format("missing = {} must be one of drop, error, indicator", word));
 }
 
+DateOrder dates_named(const std::optional<std::string>& word) {
+  if (!word) return DateOrder::unknown;
+  if (*word == "day-first") return DateOrder::day_first;
+  if (*word == "month-first") return DateOrder::month_first;
+  throw InvalidInput(fmt::format("dates = {} must be day-first or month-first", *word));
+}
+
 Prepared prepare_tables(const nb::list& responses, const std::optional<nb::list>& features, const nb::dict& choice,
-                        const std::string& missing, bool in_order) {
+                        const std::string& missing, const std::optional<std::string>& dates, bool in_order) {
   Table left = table_from(responses, "responses");
   std::optional<Table> right;
   if (features) right = table_from(*features, "features");
   ColumnChoice columns = choice_of(choice);
   const nb::gil_scoped_release unlocked;
-  Preparation rows = prepare(left, right ? &*right : nullptr, columns, {missing_named(missing), in_order});
+  Preparation rows =
+      prepare(left, right ? &*right : nullptr, columns, {missing_named(missing), dates_named(dates), in_order});
   TablesAsProblem made = right ? tables_to_problem(left, *right, columns) : table_to_problem(left, columns);
   std::vector<std::string> notes = rows.notes;
   notes.insert(notes.end(), made.notes.begin(), made.notes.end());
@@ -144,7 +152,7 @@ void bind_tables(nb::module_& module) {
       .def("link", link, nb::arg("known"), nb::arg("prior"),
            "Known pairs and prior odds, by rows of the tables as given.");
   module.def("prepare_tables", prepare_tables, nb::arg("responses"), nb::arg("features").none(), nb::arg("choice"),
-             nb::kw_only(), nb::arg("missing"), nb::arg("in_order"),
+             nb::kw_only(), nb::arg("missing"), nb::arg("dates").none(), nb::arg("in_order"),
              "Tables are lists of (name, array of float64 or list of str).");
   module.def(
       "code_rows",

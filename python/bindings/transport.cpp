@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 
@@ -16,6 +18,7 @@
 #include "bindings.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/transport/solver.hpp"
+#include "unshuffle/transport/sparse_plan.hpp"
 
 namespace unshuffle::python {
 
@@ -24,7 +27,7 @@ namespace {
 using transport::Solution;
 using transport::Solver;
 using transport::SolverOptions;
-using WeightsIn = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using WeightsIn = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
 
 /// The numbers of an array. Those that a mask covers are none, so a mask is refused.
 template <class Array>
@@ -75,10 +78,25 @@ struct Shape {
   }
 };
 
-Vector to_vector(nb::handle weights, std::size_t size, const char* name) {
-  if (weights.is_none()) return transport::normalised_weights(Vector(), Index(size), name);
+/// For every matrix of a batch, from one for each or one for all.
+std::vector<Vector> to_vectors(nb::handle weights, std::size_t size, std::size_t count, const char* name) {
+  if (weights.is_none()) return std::vector<Vector>(count, transport::normalised_weights(Vector(), Index(size), name));
   const auto given = array_of<WeightsIn>(weights, name);
-  return transport::normalised_weights(Eigen::Map<const Vector>(given.data(), Index(given.size())), Index(size), name);
+  const bool one_for_all = given.ndim() == 1;
+  if (!one_for_all && (given.ndim() != 2 || given.shape(0) != count)) {
+    throw InvalidInput(
+        fmt::format("{} have {} dimensions; one for each {}, or a row of these for each of {} costs, was "
+                    "expected",
+                    name, given.ndim(), std::string_view(name).substr(0, std::string_view(name).find(' ')), count));
+  }
+  const auto length = Index(given.shape(given.ndim() - 1));
+  std::vector<Vector> made;
+  for (std::size_t k = 0; k < (one_for_all ? 1 : count); ++k) {
+    const Eigen::Map<const Vector> of(given.data() + Index(k) * length, length);
+    made.push_back(transport::normalised_weights(of, Index(size), name));
+  }
+  if (one_for_all) made.resize(count, Vector(made.front()));
+  return made;
 }
 
 void require_finite(const ArrayIn& cost, const Shape& shape) {
@@ -115,6 +133,14 @@ Objective objective_named(const std::string& name) {
   throw InvalidInput(fmt::format("objective = {} must be transport or entropic", name));
 }
 
+nb::ndarray<nb::numpy, std::int64_t> moved_indices(const std::vector<Index>& indices) {
+  auto owned = std::make_unique<std::vector<std::int64_t>>(indices.begin(), indices.end());
+  std::int64_t* data = owned->data();
+  const std::size_t size = owned->size();
+  nb::capsule owner(owned.release(), [](void* kept) noexcept { delete static_cast<std::vector<std::int64_t>*>(kept); });
+  return {data, {size}, owner};
+}
+
 /// The result of a solve; arrays are created on request. The solver's columns are the caller's rows.
 class Plans {
  public:
@@ -124,6 +150,16 @@ class Plans {
     ArrayOut out = shape_.new_matrices();
     for (std::size_t k = 0; k < solutions_.size(); ++k) shape_.at(out.data(), k) = solutions_[k].plan();
     return out;
+  }
+  /// Of one plan (rows, columns, masses); of several a list of these. The solver's columns are the caller's rows.
+  [[nodiscard]] nb::object sparse(double left_out) const {
+    nb::list all;
+    for (const Solution& solution : solutions_) {
+      const transport::SparsePlan kept = transport::sparse(solution.plan(), left_out);
+      all.append(nb::make_tuple(moved_indices(kept.columns), moved_indices(kept.rows),
+                                moved(Vector(Eigen::Map<const Vector>(kept.mass.data(), Index(kept.mass.size()))))));
+    }
+    return shape_.batched ? nb::object(all) : nb::object(all[0]);
   }
   [[nodiscard]] ArrayOut row_potential() const { return vectors(shape_.rows, &Solution::column_potential); }
   [[nodiscard]] ArrayOut column_potential() const { return vectors(shape_.columns, &Solution::row_potential); }
@@ -189,15 +225,15 @@ class Transport {
       throw InvalidInput(
           fmt::format("cost is {}x{}; at least one row and one column are needed", shape.rows, shape.columns));
     }
-    const Vector of_rows = to_vector(row_weights, shape.rows, "row weights");
-    const Vector of_columns = to_vector(column_weights, shape.columns, "column weights");
+    const auto of_rows = to_vectors(row_weights, shape.rows, shape.count, "row weights");
+    const auto of_columns = to_vectors(column_weights, shape.columns, shape.count, "column weights");
     require_finite(cost, shape);
     const nb::gil_scoped_release unlocked;
     const std::lock_guard turn(solving_);
     while (solvers_.size() < shape.count) solvers_.emplace_back(options_);
     std::vector<std::optional<Solution>> found(shape.count);
     for_each(shape.count,
-             [&](std::size_t k) { found[k] = solvers_[k].solve(shape.at(cost.data(), k), of_columns, of_rows); });
+             [&](std::size_t k) { found[k] = solvers_[k].solve(shape.at(cost.data(), k), of_columns[k], of_rows[k]); });
     std::vector<Solution> solutions;
     for (auto& solution : found) solutions.push_back(std::move(*solution));
     return {std::move(solutions), shape};
@@ -244,6 +280,11 @@ void bind_plans(nb::module_& module) {
       "all it needs and stays valid whatever its Transport solves next.")
       .def_prop_ro("coupling", &Plans::coupling, nb::rv_policy::move,
                    "The plan, of the shape of the cost; it sums to one.")
+      .def(
+          "sparse", &Plans::sparse, nb::arg("left_out") = 1e-9,
+          nb::sig("def sparse(self, left_out: float = 1e-9) -> typing.Any"),
+          "Rows, columns and masses of the largest entries, all others together at most this share of the mass; a list "
+          "of these when the cost was a batch. scipy.sparse.coo_array((mass, (rows, columns)), shape) takes them.")
       .def_prop_ro("row_potential", &Plans::row_potential, nb::rv_policy::move)
       .def_prop_ro("column_potential", &Plans::column_potential, nb::rv_policy::move)
       .def_prop_ro(
@@ -295,7 +336,8 @@ void bind_solver(nb::module_& module) {
            nb::arg("column_weights") = nb::none(),
            nb::sig("def solve(self, cost: numpy.typing.ArrayLike, row_weights: numpy.typing.ArrayLike | None = None, "
                    "column_weights: numpy.typing.ArrayLike | None = None) -> TransportPlan"),
-           "Plan of a cost (n×m) or of a batch of them (k×n×m); weights default to equal ones.")
+           "Plan of a cost (n×m) or of a batch of them (k×n×m); weights, one for all (n) or for each (k×n), default to "
+           "equal ones.")
       .def(
           "weights",
           [](const Transport&, const Plans& plan, const std::string& objective) { return plan.gradient(objective); },

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from unshuffle import ShuffledRegressor, TableWarning
+from unshuffle import ConvergenceWarning, ShuffledRegressor, TableWarning
 
 pandas = pytest.importorskip("pandas")
 PROGRAM = Path(__file__).parents[2] / "build" / "release" / "unshuffle"
@@ -152,6 +152,45 @@ def test_fit_takes_a_frame_with_text():
     with pytest.warns(TableWarning):
         model = ShuffledRegressor("ls").fit(made[["age", "region", "member"]], made["wage"])
     np.testing.assert_allclose(model.coef_, [2, 15, 8, 5], atol=0.15)
+
+
+def test_keys_and_known_pairs_of_one_table_with_text():
+    frame = pandas.DataFrame(columns()).dropna().reset_index(drop=True)
+    shuffled = frame["wage"].sample(frac=1, random_state=1).to_numpy()
+    known = [(int(np.flatnonzero(shuffled == wage)[0]), row) for row, wage in enumerate(frame["wage"])]
+    people = frame.drop(columns="wage")
+    with pytest.warns(TableWarning):
+        all_known = ShuffledRegressor("oracle").fit(people, shuffled, known=known)
+    np.testing.assert_allclose(all_known.coef_, [2, 15, 8, 5], atol=0.15)
+    assert all_known.score(people, shuffled, known=known[:50]) > 0.99
+    with pytest.raises(ValueError, match="known: 1 pairs"):
+        all_known.score(people, shuffled, known=known[:1])
+
+    # Within regions the order is lost: the name of a column and its labels say the same.
+    within = frame.groupby("region")["wage"].transform(lambda wages: wages.sample(frac=1, random_state=2).to_numpy()).to_numpy()
+    ages = people[["age", "member", "region"]]
+    numbers = people[["age", "member"]].astype(float)
+    with pytest.warns(ConvergenceWarning, match="not identifiable"):
+        by_name = ShuffledRegressor("entropic", hint="none").fit(ages, within, groups="region")
+    with pytest.warns(ConvergenceWarning, match="not identifiable"):
+        by_labels = ShuffledRegressor("entropic", hint="none").fit(numbers, within, groups=people["region"].tolist())
+    np.testing.assert_allclose(by_name.coef_, by_labels.coef_, rtol=1e-6)
+    assert (ages["region"].to_numpy()[by_name.pairs_["response_row"]] == ages["region"].to_numpy()[by_name.pairs_["feature_row"]]).all()
+
+
+def test_dates_are_days():
+    days = np.arange(40) * 17 % 300
+    hired = pandas.Timestamp("2020-01-01") + pandas.to_timedelta(days, "D")
+    people = pandas.DataFrame({"hired": hired, "age": days % 7.0})
+    with pytest.warns(TableWarning, match='column "hired" holds dates, year-first: days since 1970-01-01'):
+        fitted = ShuffledRegressor("ls").fit(people, 2.0 * days)
+    np.testing.assert_allclose(fitted.coefficients_["hired"], 2)
+    np.testing.assert_allclose(fitted.predict(people), 2.0 * days, atol=1e-6)
+    texts = pandas.DataFrame({"hired": [f"{1 + k % 12}/{1 + k // 12}/2024" for k in range(40)], "age": days % 7.0})
+    with pytest.raises(ValueError, match="no cell tells day and month apart"):
+        ShuffledRegressor("ls").fit(texts, 2.0 * days)
+    with pytest.warns(TableWarning, match="month-first"):
+        ShuffledRegressor("ls", dates="month-first").fit(texts, 2.0 * days)
 
 
 def test_inference(half_shuffled):

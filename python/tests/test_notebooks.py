@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT / "scripts"))
+from notebooks import difference, stable_lines  # noqa: E402
+
 notebooks = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 
 
@@ -16,6 +19,23 @@ def test_runs(notebook):
     done = subprocess.run(command, capture_output=True, text=True, timeout=1200)
     assert done.returncode == 0, done.stderr
     assert f"{notebook.name}: ran" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("printed", "same"),
+    [
+        ("identified\ncoef 1.502 0.1\nTime, memory 2 s, 8 MB", True),
+        ("identified\ncoef 1.7 0.1\nTime, memory 1 s, 9 MB", False),
+        ("weakly identified\ncoef 1.5 0.1\nTime, memory 1 s, 9 MB", False),
+        ("identified\nTime, memory 1 s, 9 MB", False),
+    ],
+)
+def test_another_answer_is_noticed(printed, same):
+    def notebook(text):
+        return {"cells": [{"outputs": [{"output_type": "stream", "text": text.splitlines(True)}]}, {}]}
+
+    stored = notebook("identified\ncoef 1.5 0.1\nTime, memory 1 s, 9 MB")
+    assert (difference(stable_lines(stored), stable_lines(notebook(printed))) is None) == same
 
 
 @pytest.mark.parametrize("notebook", notebooks, ids=lambda notebook: notebook.stem)

@@ -162,3 +162,20 @@ def test_a_mask_that_covers_nothing_is_none():
 def test_refuses_what_is_no_array():
     with pytest.raises(TypeError, match="cost must be an array of numbers; a str was given"):
         Transport().solve("cost")
+
+
+def test_sparse_plans_keep_nearly_all_mass():
+    cost = np.random.default_rng(26).uniform(size=(3, 20, 30))
+    for plan, wanted in ((Transport(1e-2).solve(cost[0]), cost[:1]), (Transport(1e-2).solve(cost), cost)):
+        sparse = plan.sparse()
+        triplets = sparse if isinstance(sparse, list) else [sparse]
+        couplings = plan.coupling if plan.coupling.ndim == 3 else plan.coupling[None]
+        assert len(triplets) == len(wanted)
+        for (rows, columns, mass), coupling in zip(triplets, couplings):
+            again = np.zeros_like(coupling)
+            again[rows, columns] = mass
+            np.testing.assert_array_equal(again[again > 0], coupling[again > 0])
+            assert 0 <= (coupling - again).sum() <= 1e-9 + 1e-15
+            assert len(mass) < coupling.size
+    with pytest.raises(ValueError, match="left_out = 2.0 must be a share|left_out = 2 must be a share"):
+        Transport(1e-2).solve(cost[0]).sparse(2)

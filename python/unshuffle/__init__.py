@@ -20,6 +20,7 @@ from ._core import (  # noqa: E402
     simulate,
 )
 from ._core import __version__  # type: ignore[attr-defined]  # noqa: E402
+from ._pool import Pooled, pool  # noqa: E402
 from ._tracking import evaluate_tracking  # noqa: E402
 from ._transport import transport  # noqa: E402
 
@@ -34,6 +35,7 @@ __all__ = [
     "FcsFile",
     "Free",
     "KullbackLeibler",
+    "Pooled",
     "RobustShuffledRegressor",
     "Sampled",
     "ShuffledRegressor",
@@ -43,6 +45,7 @@ __all__ = [
     "TransportPlan",
     "__version__",
     "evaluate_tracking",
+    "pool",
     "read_fcs",
     "simulate",
     "transport",

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from . import _core, plots
@@ -29,7 +30,7 @@ _pair = np.dtype([("response_row", np.int64), ("feature_row", np.int64), ("proba
 
 _options = declared(_core.estimators(), renamed)
 _own = {
-    "method": "auto", "model": "linear", "fit_intercept": True, "hint": "auto", "missing": "drop", "random_state": 0, "n_jobs": None,
+    "method": "auto", "model": "linear", "fit_intercept": True, "hint": "auto", "missing": "drop", "dates": None, "random_state": 0, "n_jobs": None,
     "progress": None, **{old: "deprecated" for old in renamed},
 }
 
@@ -48,21 +49,23 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
     """Fits a regression and the row links together.
 
     ``fit(X, y)`` takes one table whose response may be (partly) shuffled against the rows; ``fit_tables`` takes two
-    tables whose rows are not linked, of equal length or not. ``predict`` is for rows that are complete.
+    tables of any lengths whose rows are not linked. ``predict`` takes complete rows.
 
     Parameters
     ----------
     method : how rows are linked: "auto" examines the data and explains its choice; see docs/methods.
-    model : "linear", "sine" or "spline:K" with K knots per feature.
+    model : "linear", "sine", "spline:K" with K knots per feature; for points in the plane or in space "rigid",
+        "similarity" or "affine".
     fit_intercept : whether the model has an intercept (never with "sine").
     hint : "rows" when row i of one table probably belongs to row i of the other, "none" when the order means nothing;
         "auto": rows for ``fit``, nothing known for ``fit_tables``.
     missing : rows of data frames with missing cells: "drop", "error", or "indicator" for the mean and a column that marks it.
-    random_state : the seed of everything random, or a NumPy generator to draw it from; None draws another one every time.
+    dates : "day-first" or "month-first", for texts such as 3/4/2024 of which no cell tells.
+    random_state : the seed of everything random, or a NumPy generator to draw it from; None draws a new one every time.
     n_jobs : threads; None or -1 for all; the answer does not depend on it.
     progress : a function of (done, total), which stops the fit by returning False; True for a bar (needs tqdm).
 
-    Options of single methods; one that the method does not read is refused:
+    Options of the methods; one that the chosen method does not read is an error:
 
     {options}
 
@@ -75,7 +78,7 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
     coef_names_ : what they belong to: the columns of data frames, else x1, ..., z1, ...
     coefficients_, std_errors_ : by name; a standard error is None when the method has none.
     intervals_ : by name, both ends of the 95 % interval; ``intervals(level)`` for another.
-    verdict_ : "identified", "weakly identified", "not identifiable" or "not judged".
+    verdict_ : "identified", "weakly identified", "not identifiable" or "not assessed".
     alternatives_ : other coefficients that explain the data, each as a dict.
     vcov_ : covariance of all parameters in the order of parameter_names_; None when the method has none.
     notes_ : what was left out or coded, one sentence each.
@@ -86,19 +89,27 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
         iterations.
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **facts: Any) -> Any:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, soft_groups: Any = None, known: Any = None,
+            prior: Any = None, **facts: Any) -> Any:
         """One table: row i of X probably belongs to y[i], but some or all of y may be shuffled.
 
-        facts: what is known of rows, an array of an entry per row each, as for ``fit_tables``.
+        groups: only rows of the same group may have swapped responses: labels of the rows, or in data frames the name of a
+            column of X, or a list of names. soft_groups: (column, rate), true partners agree at this rate.
+        known, prior and facts: as for ``fit_tables``.
         """
-        if is_frame(X) and not (is_plain(X) and (not is_frame(y) or is_plain(y))):
+        by_name = _names_columns(groups, X)
+        if soft_groups is not None or by_name or is_frame(X) and not (is_plain(X) and (not is_frame(y) or is_plain(y))):
             _refuse_facts(facts)
-            return self._fit_coded([y], X, one_table=True, response_weights=sample_weight)
+            labels = groups if groups is None or by_name else (groups, groups)
+            return self._fit_coded([y], X, one_table=True, response_weights=sample_weight, groups=labels, soft_groups=soft_groups,
+                                   known=known, prior=prior)
         names, y_names = names_of(X), names_of(y)
         X, y = validated_pair(self, X, y)
         sample_weight = None if sample_weight is None else row_weights(sample_weight, X)
+        response_groups, feature_groups = codes_of(None if groups is None else (groups, groups))
         problem = _problem(y, None, X, y_names, [], names, response_weights=sample_weight, feature_weights=sample_weight,
-                           **_facts(len(X), **facts))
+                           response_groups=response_groups, feature_groups=feature_groups, prior=prior,
+                           **_facts(len(X), known=known, **facts))
         return self._fit(problem, one_table=True)
 
     def fit_tables(
@@ -114,7 +125,7 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
         known: pairs (response row, feature row) that are certain.
         prior: (response row, feature row, weight): the prior odds of that pair relative to those not listed.
         facts: arrays of an entry per row: offset of the features (feature_offset) or of the responses (offset), trials
-        of the responses; and for links in the order given safe (true: right), mismatch (columns their odds depend on),
+        of the responses, event (1: the response is the time of an event, 0: it was only observed until then); and for links in the order given safe (true: right), mismatch (columns their odds depend on),
         link_probability, wrong_rate (also one number), with audit, how many links were examined to find that rate.
         """
         tables = [table for table in (y, x, z) if table is not None]
@@ -150,7 +161,7 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
         responses = [column for side in sides[:-1] for column in side]
         if labels is not None:
             keys = [("(groups)", "(groups)")]
-            for side, codes in zip((responses, sides[-1]), codes_of(labels)):
+            for side, codes in zip((responses,) if one_table else (responses, sides[-1]), codes_of(labels)):
                 side.append(("(groups)", np.asarray(codes, float)))
         for side, weights in ((responses, response_weights), (sides[-1], feature_weights)):
             if weights is not None:
@@ -163,7 +174,7 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
             choice["z"] = features
         rows_first = self.hint == "rows" or (self.hint == "auto" and one_table)
         prepared = _core.prepare_tables([*responses, *sides[-1]] if one_table else responses, None if one_table else sides[-1], choice,
-                                        missing=self.missing, in_order=rows_first)
+                                        missing=self.missing, dates=self.dates, in_order=rows_first)
         prepared.link([] if known is None else _pairs(known, "known"), _odds(prior))
         for note in prepared.notes:
             warnings.warn(note, TableWarning, stacklevel=3)
@@ -221,19 +232,28 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
         statistic = float(apart @ np.linalg.solve(covariance, apart))
         return {"statistic": statistic, "df": len(rows), "p_value": float(stats.chi2.sf(statistic, len(rows)))}
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, *, linked: bool = False) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, linked: bool = False, known: Any = None) -> float:
         """How much of the distribution of y the fit explains, at most 1.
 
         Rows of X and y need not belong together: the distribution of predictions with the fit's noise is compared with that of y,
         1 - (squared Wasserstein distance) / (variance of y), averaged over responses. It does not see which row has which response:
-        a wrong fit can have the right distribution. linked=True gives R² of rows that do belong together.
+        a wrong fit can have the right distribution. linked=True gives R² of rows that do belong together, and known, pairs (row
+        of y, row of X), R² of these pairs.
         """
+        if known is not None:
+            rows = np.asarray(_pairs(known, "known"))
+            if len(rows) < 2:
+                raise ValueError(f"known: {len(rows)} pairs; R² needs at least two")
+            weights = None if sample_weight is None else np.asarray(sample_weight, float)[rows[:, 0]]
+            return float(r2_score(np.asarray(y, float)[rows[:, 0]], np.asarray(self.predict(X))[rows[:, 1]], sample_weight=weights))
         if linked:
             return float(super().score(X, y, sample_weight))
         predicted = np.asarray(self.predict(X)).reshape(len(X), -1)
         observed = np.asarray(y, float).reshape(len(predicted), -1)
         weights = None if sample_weight is None else np.asarray(sample_weight, float)
-        return float(np.mean([_explained(predicted[:, k], observed[:, k], self.result_["noise_sd"], weights)
+        covariance = self.result_.get("noise_covariance")
+        noise = np.full(observed.shape[1], self.result_["noise_sd"]) if covariance is None else np.sqrt(np.diag(covariance))
+        return float(np.mean([_explained(predicted[:, k], observed[:, k], noise[k], weights)
                               for k in range(observed.shape[1])]))
 
     def _predicted(self, X: Any, predict: Any) -> Any:
@@ -310,9 +330,24 @@ class ShuffledRegressor(RegressorMixin, BaseEstimator):
         """The objective around the answer."""
         return plots.plot_landscape(self, ax)
 
-    def match(self) -> Any:
-        """One-to-one links, unmatched responses and unmatched features, by rows of the tables as given."""
-        return self._matching
+    def match(self, samples: int | None = None, *, random_state: int = 0) -> Any:
+        """One-to-one links, unmatched responses and unmatched features, by rows of the tables as given.
+
+        samples=M: instead M complete sets of links drawn from their posterior, a list of arrays with the fields response_row and
+        feature_row. Repeat an analysis on each and pool the results: ``unshuffle.pool``.
+        """
+        return self._matching if samples is None else self._drawn(samples, random_state)
+
+    def _drawn(self, samples: int, seed: int) -> list[np.ndarray]:
+        check_is_fitted(self)
+        if self._restored:
+            raise ValueError("drawing links needs the tables of the fit, which fit.json does not have; unshuffle match --samples reads both")
+        drawn = self._fitted.sample_links(samples, seed).astype(int)
+        links = np.empty(len(drawn), [("response_row", np.int64), ("feature_row", np.int64)])
+        for side, field in enumerate(("response_row", "feature_row")):
+            rows = drawn[:, side + 1]
+            links[field] = self._rows[side][0][rows] if self._rows else rows
+        return [links[drawn[:, 0] == k] for k in range(samples)]
 
     @cached_property
     def _matching(self) -> Any:
@@ -450,6 +485,13 @@ class RobustShuffledRegressor(ShuffledRegressor):
     """
 
 
+def _names_columns(groups: Any, table: Any) -> bool:
+    """Whether groups are columns of the frame, and not a label of every row."""
+    if isinstance(groups, str):
+        return True
+    return isinstance(groups, list) and is_frame(table) and all(isinstance(one, str) and one in names_of(table) for one in groups)
+
+
 def _pairs(pairs: Any, name: Any) -> Any:
     return [(row_number(i, name), row_number(j, name)) for i, j in pairs]
 
@@ -477,10 +519,10 @@ def _refuse_facts(facts: dict[str, Any]) -> None:
         raise ValueError(f"{', '.join(facts)}: can be given with columns of numbers only, without a formula or keys by name")
 
 
-def _row_facts(*, offset: Any = None, feature_offset: Any = None, trials: Any = None, mismatch: Any = None, wrong_rate: Any = None,
+def _row_facts(*, offset: Any = None, feature_offset: Any = None, trials: Any = None, event: Any = None, mismatch: Any = None, wrong_rate: Any = None,
                audit: Any = 0) -> Any:
     facts = _core.RowFacts()
-    given = {"response_offset": offset, "feature_offset": feature_offset, "trials": trials, "wrong_rate": wrong_rate}
+    given = {"response_offset": offset, "feature_offset": feature_offset, "trials": trials, "event": event, "wrong_rate": wrong_rate}
     for name, values in given.items():
         if values is not None:
             refuse_masked(values, name)

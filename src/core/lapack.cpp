@@ -7,6 +7,8 @@
 #include <mutex>
 #include <new>
 
+#include <Eigen/Core>
+
 #include "unshuffle/core/memory.hpp"
 
 // Declared weak here, which no header does, because another LAPACK may lack them.
@@ -18,6 +20,10 @@ int openblas_get_parallel() __attribute__((weak));
 
 namespace unshuffle::lapack {
 namespace {
+
+/// Eigen divides long sums by the number of threads that share a product, which would change their last digits. The
+/// setting is that of the library's own instance of Eigen.
+[[maybe_unused]] const bool products_are_serial = (Eigen::setNbThreads(1), true);
 
 enum class Threading { none, own, openmp };
 

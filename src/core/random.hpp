@@ -54,6 +54,9 @@ enum class Stream : std::uint64_t {
   partners_at_random = 1ULL << 53U,  ///< Rows paired at random, which the rate of wrong links is measured against.
   pairings_at_random = 1ULL << 54U,  ///< Orders that the one given is compared with, by piece of work; seed 0.
 
+  link_draws =
+      1ULL << 55U,  ///< After the fit: by the number of the sample times one more than the blocks, plus the block.
+
   hidden_weights = 0x6d6f74696f6e,  ///< Of a motion model before it is trained.
 };
 

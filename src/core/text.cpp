@@ -37,6 +37,30 @@ bool is_control(std::string_view character) {
   return character.size() == 1 && (first < 0x20 || first == 0x7F);
 }
 
+/// Letters to insert, remove, replace or swap with the next one (restricted Damerau-Levenshtein distance).
+std::size_t letters_apart(std::string_view a, std::string_view b) {
+  const std::size_t width = b.size() + 1;
+  std::vector<std::size_t> table((a.size() + 1) * width);
+  const auto at = [&](std::size_t i, std::size_t j) -> std::size_t& { return table[i * width + j]; };
+  for (std::size_t i = 0; i <= a.size(); ++i) at(i, 0) = i;
+  for (std::size_t j = 0; j <= b.size(); ++j) at(0, j) = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = at(i - 1, j - 1) + (a[i - 1] == b[j - 1] ? 0 : 1);
+      at(i, j) = std::min({at(i - 1, j) + 1, at(i, j - 1) + 1, replaced});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) at(i, j) = std::min(at(i, j), at(i - 2, j - 2) + 1);
+    }
+  }
+  return table.back();
+}
+
+std::string in_lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return lower;
+}
+
 }  // namespace
 
 std::optional<double> parse_number(std::string_view text) {
@@ -47,6 +71,25 @@ std::optional<double> parse_number(std::string_view text) {
   // from_chars says "out of range" for 1e400 and 1e-400 alike; strtod tells infinity from zero.
   if (failure == std::errc::result_out_of_range) value = std::strtod(std::string(text).c_str(), nullptr);
   return std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates) {
+  std::optional<std::string> best;
+  // Of a word of one letter nothing would be left.
+  std::size_t fewest = std::min(word.size(), 1 + std::max<std::size_t>(1, word.size() / 4));
+  const std::string lower = in_lower_case(word);
+  for (const std::string& candidate : candidates) {
+    const std::size_t apart = letters_apart(lower, in_lower_case(candidate));
+    if (apart >= fewest) continue;
+    fewest = apart;
+    best = candidate;
+  }
+  return best;
+}
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
+  const std::optional<std::string> meant = nearest(word, candidates);
+  return meant ? fmt::format("; did you mean {}?", *meant) : "";
 }
 
 bool is_utf8(std::string_view text) {

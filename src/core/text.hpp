@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace unshuffle {
 
@@ -18,6 +19,13 @@ namespace unshuffle {
 
 /// For a terminal: control characters, and bytes that are no UTF-8, as \x1b; line ends stay.
 [[nodiscard]] std::string printable(std::string_view text);
+
+/// The candidate that a misspelt word most likely stands for: few letters apart, whatever their case; none: all are
+/// far.
+[[nodiscard]] std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates);
+
+/// "; did you mean age?", or nothing.
+[[nodiscard]] std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
 
 /// A file name made of a name that was read: whatever it holds, the file lies in the folder it is put into.
 [[nodiscard]] std::string file_name_for(std::string_view name);

@@ -14,10 +14,11 @@
 namespace unshuffle::cytometry {
 namespace {
 
-std::string scale_text(const std::string& channel, const EventOptions& options) {
+std::string scale_text(const FcsChannel& channel, const EventOptions& options) {
   std::string for_all = "linear";
   for (const ChannelScale& choice : options.scales) {
-    if (choice.channel == channel) return choice.scale;
+    if (choice.channel == channel.name || (!channel.label.empty() && choice.channel == channel.label))
+      return choice.scale;
     if (choice.channel.empty()) for_all = choice.scale;
   }
   return for_all;
@@ -25,16 +26,16 @@ std::string scale_text(const std::string& channel, const EventOptions& options) 
 
 Column scaled_column(const FcsFile& file, Index at, const EventOptions& options) {
   const FcsChannel& channel = file.channels[static_cast<std::size_t>(at)];
-  const std::string text = scale_text(channel.name, options);
+  const std::string text = scale_text(channel, options);
   const Scale scale = parse_scale(text, channel.range);
-  Column column{.name = channel.name};
+  Column column{.name = channel.name, .label = channel.label == channel.name ? "" : channel.label};
   column.holds_numbers = true;
   column.numbers.reserve(static_cast<std::size_t>(file.events.rows()));
   for (Index event = 0; event < file.events.rows(); ++event) {
     const double value = scaled(scale, file.events(event, at));
-    if (!std::isfinite(value)) {
-      throw BadData(fmt::format("{}, event {}: channel \"{}\" holds {}, which is not a finite number on the scale {}",
-                                file.source, event + 1, channel.name, file.events(event, at), text));
+    if (!std::isfinite(value) && column.fault.empty()) {
+      column.fault = fmt::format("{}, event {}: channel \"{}\" holds {}, which is not a finite number on the scale {}",
+                                 file.source, event + 1, channel.name, file.events(event, at), text);
     }
     column.numbers.push_back(value);
   }
@@ -83,7 +84,8 @@ Table event_table(FcsFile file, const EventOptions& options) {
   table.rows = file.events.rows();
   std::vector<std::string> patterns;
   if (!options.gates.empty()) {
-    const GateSet gates = read_gating_ml(options.gates);
+    const GateSet gates = options.gates_content.empty() ? read_gating_ml(options.gates)
+                                                        : parse_gating_ml(options.gates_content, options.gates);
     patterns = gate_patterns(gates, membership(gates, file));
   }
   if (options.compensate) compensate(file);

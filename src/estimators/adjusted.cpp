@@ -3,11 +3,14 @@
 
 #include <cmath>
 
+#include "estimators/family_regression.hpp"
 #include "estimators/unlinked.hpp"
 #include "likelihood/bootstrap.hpp"
 #include "likelihood/followed_mixture.hpp"
 #include "likelihood/wrong_links.hpp"
 #include "starts/starts.hpp"
+#include "unshuffle/core/error.hpp"
+#include "unshuffle/core/wording.hpp"
 #include "verdict/order.hpp"
 
 namespace unshuffle {
@@ -64,6 +67,10 @@ OrderEvidence evidence_of(const AdjustedAnswer& fit, const Input& input, const C
 }  // namespace
 
 Estimate estimate(const Adjusted& options, const Input& input) {
+  if (!options.family.is_gaussian() || input.problem.facts.wrong_rate.size() > 0)
+    return estimate_family_adjusted(options, input);
+  if (options.weighting != Weighting::lahiri_larsen)
+    throw InvalidInput(fmt::format("{} applies only with {}", option("weighting"), option("wrong_rate")));
   require_linear_model(input, "adjusted");
   const CandidateLinks links = candidates_of(input.problem, input.bound, order_to_fit(input));
   const AdjustedAnswer fit = adjusted_fit(options, input, links);

@@ -11,6 +11,8 @@
 #include "links/linked.hpp"
 #include "objective/backend.hpp"
 #include "starts/starts.hpp"
+#include "tables/equal_weights.hpp"
+#include "unshuffle/model/spatial.hpp"
 #include "verdict/identifiability.hpp"
 
 namespace unshuffle {
@@ -25,6 +27,7 @@ struct Facts {
   bool hinted;  ///< The user stated that the order is partly right.
   std::size_t groups;
   bool scalar;  ///< One response and an additive model: all links together are affordable.
+  bool points;  ///< See only_points().
 };
 
 /// Whether to test the row order: it is a hint, or the user did not rule it out and the tables are equally long. Groups
@@ -37,6 +40,16 @@ bool order_may_tell(const Input& input) {
   return links_in_order(problem).size() * problem.outputs() > 2 * input.bound.parameters();
 }
 
+/// A map of points about whose links nothing else is known, and no option that only other methods read.
+bool only_points(const Auto& options, const Input& input) {
+  const Problem& problem = input.problem;
+  const bool nothing_else = problem.known.empty() && !problem.has_prior() && problem.response_groups.empty() &&
+                            equal_weights(problem.response_weights) && equal_weights(problem.feature_weights);
+  const bool from_anywhere = options.starts.start.kind == StartKind::automatic && options.starts.starts == 0;
+  return dynamic_cast<const SpatialMap*>(&input.bound) != nullptr && nothing_else && from_anywhere &&
+         options.bootstrap.samples == 0 && options.family.is_gaussian();
+}
+
 Facts look(const Auto& options, const Input& input) {
   const Problem& problem = input.problem;
   const auto known = static_cast<Index>(problem.known.size());
@@ -45,7 +58,8 @@ Facts look(const Auto& options, const Input& input) {
           .order_may_tell = order_may_tell(input),
           .hinted = problem.order_is_a_hint(),
           .groups = blocks_of(problem).size(),
-          .scalar = backend_for(problem, input.bound, options.precision.backend) == Backend::sorted};
+          .scalar = backend_for(problem, input.bound, options.precision.backend) == Backend::sorted,
+          .points = only_points(options, input)};
 }
 
 Oracle oracle_of(const Auto& options) { return {.plan = {.precision = options.precision}, .family = options.family}; }
@@ -61,7 +75,8 @@ Mixture mixture_of(const Auto& options) {
 Adjusted adjusted_of(const Auto& options) { return {.precision = options.precision, .bootstrap = options.bootstrap}; }
 
 Entropic entropic_of(const Auto& options) {
-  return {options.precision, options.starts, options.noise, options.bootstrap, options.sensitivity, options.family};
+  return {options.precision,   options.starts, options.noise,         options.bootstrap,
+          options.sensitivity, options.family, options.response_noise};
 }
 
 Estimate explain(Estimate estimate, Estimator chosen, const std::string& choice, const std::string& why) {
@@ -70,8 +85,20 @@ Estimate explain(Estimate estimate, Estimator chosen, const std::string& choice,
   return estimate;
 }
 
+/// A map of points whose rows may have no partner; `because` as below.
+Estimate by_points(const Auto& options, const Input& input, const std::string& because) {
+  Registration registration;
+  registration.precision = options.precision;
+  registration.noise = options.noise;
+  Estimate found = estimate(registration, input);
+  Estimator chosen = *found.chosen;
+  return explain(std::move(found), std::move(chosen), "a map of points, some of them without a partner",
+                 because + "the model maps points, and nothing else is known of the links");
+}
+
 /// The likelihood over all links; `because` explains why the order does not suffice, if it was tested.
 Estimate by_all_links(const Auto& options, const Facts& facts, const Input& input, const std::string& because) {
+  if (facts.points) return by_points(options, input, because);
   const Entropic entropic = entropic_of(options);
   const std::string groups = facts.groups > 1 ? fmt::format(" within {} groups and known pairs", facts.groups) : "";
   const char* noise = !options.family.is_gaussian() ? "" : options.noise.sd > 0 ? ", noise given" : ", noise estimated";
@@ -176,8 +203,8 @@ Estimate by_order_of_its_own(const Auto& options, const Facts& facts, const Inpu
   const Mixture mixture = mixture_of(options);
   Estimate in_order = estimate(mixture, input);
   const std::string found = in_order.identifiable.reason;
-  if (in_order.order_is_chance && !facts.hinted && !input.problem.facts.describes_links())
-    return by_all_links(options, facts, input, found + "; ");
+  const bool by_links = options.family.kind != FamilyKind::cox && !input.problem.facts.describes_links();
+  if (in_order.order_is_chance && !facts.hinted && by_links) return by_all_links(options, facts, input, found + "; ");
   return explain(std::move(in_order), mixture, "rows in order, each link right or wrong", found);
 }
 
@@ -190,6 +217,8 @@ Estimate by_order_first(const Auto& options, const Facts& facts, const Input& in
              ? order_or_all_links(options, facts, input, in_order)
              : more_certain_of(options, facts, input, std::move(in_order));
 }
+
+Estimate map_points(const Auto& options, const Facts&, const Input& input) { return by_points(options, input, ""); }
 
 Estimate without_order(const Auto& options, const Facts& facts, const Input& input) {
   return by_all_links(options, facts, input, "");
@@ -209,6 +238,10 @@ constexpr std::array routes{
     Route{{"pairs have prior weights, or a soft key", "entropic", "all links, weighted by their prior odds"},
           [](const Facts& facts) { return facts.prior; },
           by_prior},
+    Route{{"the model is rigid, similarity or affine, and nothing is known of the links", "registration",
+           "the most likely map from any rotation, some rows of either table without a partner"},
+          [](const Facts& facts) { return facts.points && !facts.hinted; },
+          map_points},
     Route{
         {"rows may be linked in order: by the hint, or because both tables have equally many rows, there are no groups "
          "and the hint does not rule it out",

@@ -13,6 +13,7 @@
 #include "likelihood/search.hpp"
 #include "objective/backend.hpp"
 #include "objective/batch.hpp"
+#include "objective/whitened.hpp"
 #include "tables/equal_weights.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/wording.hpp"
@@ -28,17 +29,27 @@ LikelihoodOptions accurate(const Entropic& options) {
   made.evaluator.tolerance = std::max(options.precision.tolerance, 1e-8);
   made.evaluator.accuracy = std::max(options.precision.accuracy, 1e-8);
   made.known_noise_sd = options.noise.sd;
+  made.noise_covariance = options.response_noise.covariance;
   return made;
 }
 
+/// What `auto` means for these responses.
+Entropic resolved_for(Entropic options, const Problem& problem) {
+  NoiseCovariance& asked = options.response_noise.covariance;
+  const bool one = problem.outputs() == 1 || options.noise.sd > 0;
+  asked = one ? NoiseCovariance::equal : resolved(asked, problem.outputs());
+  return options;
+}
+
 Matrix bootstrap_covariance(const Entropic& options, const Input& input, const Optimum& best) {
-  const double noise_sd = std::sqrt(best.epsilon / 2);
+  const Matrix covariance = LinkLikelihood(input.problem, input.bound, accurate(options)).noise_covariance(best);
+  const Matrix root = covariance.llt().matrixL();
   return spread_of_refits(input.run, options.bootstrap.samples, [&](int k) {
     RandomStream random = bootstrap_stream(input.run.seed, k);
     const Links links = random_links(input.problem, random);
-    const Problem drawn = drawn_from(input.problem, input.bound, best.parameters, noise_sd, links, random);
+    const Problem drawn = drawn_from(input.problem, input.bound, best.parameters, root, links, random);
     LinkLikelihood likelihood(drawn, input.bound, accurate(options));
-    return likelihood.most_likely_near(best.parameters, best.epsilon, 60).parameters;
+    return likelihood.most_likely_near(best, 60).parameters;
   });
 }
 
@@ -69,8 +80,8 @@ Matrix curvature_covariance(const Entropic& options, const Input& input, const O
   LinkLikelihood likelihood(input.problem, input.bound, accurate(options));
   const Eigen::LLT<Matrix> factor(likelihood.information(best.theta()));
   if (factor.info() != Eigen::Success) return {};
-  const Index p = best.parameters.size();
-  return factor.solve(Matrix::Identity(p + 1, p + 1)).topLeftCorner(p, p);
+  const Index p = best.parameters.size(), all = best.theta().size();
+  return factor.solve(Matrix::Identity(all, all)).topLeftCorner(p, p);
 }
 
 /// The rows that have weight, where some have none.
@@ -155,16 +166,32 @@ void set_errors(const Entropic& options, const Input& input, const Calibrated& a
   }
 }
 
-}  // namespace
+std::shared_ptr<const Model> borrowed(const Model& model) { return {std::shared_ptr<void>(), &model}; }
 
-Estimate estimate(const Entropic& options, const Input& given) {
-  if (!options.family.is_gaussian()) return estimate_family_links(options, given);
-  if (options.bootstrap.samples > 0 && given.problem.has_prior()) {
-    throw InvalidInput("bootstrap draws links evenly, so it cannot be had with prior weights of pairs or soft groups");
-  }
-  const std::optional<Problem> fewer = rows_that_count(given.problem);
-  const Input input{fewer ? *fewer : given.problem, given.bound, given.run};
-  const SearchOptions search{options.precision, options.starts, options.noise.sd};
+/// In units of the noise, whatever its covariance.
+Identifiability judged(const Entropic& options, const Input& input, const SearchResult& found,
+                       const std::vector<Symmetry>& symmetries, const Calibrated& answer) {
+  if (options.response_noise.covariance == NoiseCovariance::equal)
+    return judge(found, symmetries, input.problem, input.bound, answer);
+  const Optimum& best = found.optima.front().optimum;
+  const Matrix covariance = LinkLikelihood(input.problem, input.bound, accurate(options)).noise_covariance(best);
+  const WhitenedProblem white =
+      whitened(input.problem, borrowed(input.bound), whitening(covariance) * std::sqrt(best.epsilon / 2));
+  return judge(found, symmetries, *white.problem, *white.model, answer);
+}
+
+/// Noise and links of the answer.
+void describe(const Entropic& options, const Input& input, const Optimum& best, Estimate& made) {
+  const LinkLikelihood likelihood(input.problem, input.bound, accurate(options));
+  made.noise_sd = std::sqrt(best.epsilon / 2);
+  made.epsilon = best.epsilon;
+  if (likelihood.sums().any()) made.law.link_sums = likelihood.sums().in_words();
+  if (options.response_noise.covariance != NoiseCovariance::equal)
+    made.law.noise_covariance = likelihood.noise_covariance(best);
+}
+
+Estimate most_likely(const Entropic& options, const Input& input) {
+  const SearchOptions search{options.precision, options.starts, options.noise.sd, options.response_noise.covariance};
   SearchResult found = search_optima(input.problem, input.bound, search, input.run);
   const std::vector<Symmetry> symmetries = try_symmetries(search, input, found);
   if (input.run.progress) (void)input.run.progress(1, 1);
@@ -182,14 +209,15 @@ Estimate estimate(const Entropic& options, const Input& given) {
   made.objective_name = "negative log-likelihood";
   made.evaluations = found.evaluations;
   made.stopped = found.stopped;
-  made.noise_sd = std::sqrt(best.epsilon / 2);
-  made.epsilon = best.epsilon;
-  made.identifiable = judge(found, symmetries, input.problem, input.bound, answer);
+  describe(options, input, best, made);
+  made.identifiable = judged(options, input, found, symmetries, answer);
   Matrix profile;
-  if (by_simulation && answer.covariance.size() > 0 && made.identifiable.verdict != Verdict::not_identifiable) {
+  const bool parabola = answer.exact && input.problem.responses() > many_rows;
+  if (by_simulation && !parabola && answer.covariance.size() > 0 &&
+      made.identifiable.verdict != Verdict::not_identifiable) {
     profile = profile_of(answer, input.problem, input.bound, accurate(options));
     answer.widen(profile.rowwise().mean() / normal_quantile);  // the widest of all margins counts
-    made.identifiable = judge(found, symmetries, input.problem, input.bound, answer);
+    made.identifiable = judged(options, input, found, symmetries, answer);
   }
   if (options.sensitivity.quick && made.identifiable.verdict != Verdict::not_identifiable)
     made.identifiable.reason += "; other assumptions were not tried";
@@ -204,6 +232,36 @@ Estimate estimate(const Entropic& options, const Input& given) {
   if (made.identifiable.verdict != Verdict::not_identifiable)
     set_errors(options, input, answer, profile, doubted, made);
   return made;
+}
+
+/// Several responses are fitted in units of their spread, so that their units do not matter.
+Estimate most_likely_in_like_units(const Entropic& options, const Input& input) {
+  const Vector spread = column_spreads(input.problem.y);
+  const WhitenedProblem like =
+      whitened(input.problem, borrowed(input.bound), spread.cwiseInverse().asDiagonal().toDenseMatrix());
+  Estimate made = most_likely(options, {*like.problem, *like.model, input.run});
+  const double log_units = double(input.problem.responses()) * spread.array().log().sum();
+  for (Candidate& one : made.candidates) one.objective += log_units;
+  for (Alternative& one : made.identifiable.alternatives) one.objective += log_units;
+  Matrix& covariance = made.law.noise_covariance;
+  covariance = (spread.asDiagonal() * covariance * spread.asDiagonal()).eval();
+  made.noise_sd = std::sqrt(covariance.trace() / double(spread.size()));
+  made.epsilon = 2;  // of whitened responses
+  return made;
+}
+
+}  // namespace
+
+Estimate estimate(const Entropic& asked, const Input& given) {
+  if (!asked.family.is_gaussian()) return estimate_family_links(asked, given);
+  if (asked.bootstrap.samples > 0 && given.problem.has_prior()) {
+    throw InvalidInput("bootstrap draws links evenly, so it cannot be had with prior weights of pairs or soft groups");
+  }
+  const std::optional<Problem> fewer = rows_that_count(given.problem);
+  const Input input{fewer ? *fewer : given.problem, given.bound, given.run};
+  const Entropic options = resolved_for(asked, input.problem);
+  if (options.response_noise.covariance == NoiseCovariance::equal) return most_likely(options, input);
+  return most_likely_in_like_units(options, input);
 }
 
 }  // namespace unshuffle

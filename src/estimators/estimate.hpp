@@ -49,6 +49,7 @@ Estimate estimate(const Auto& options, const Input& input);
 Estimate estimate(const Mixture& options, const Input& input);
 Estimate estimate(const Adjusted& options, const Input& input);
 Estimate estimate(const Entropic& options, const Input& input);
+Estimate estimate(const Registration& options, const Input& input);
 Estimate estimate(const Robot& options, const Input& input);
 Estimate estimate(const RobotRobust& options, const Input& input);
 Estimate estimate(const RobotUnrolled& options, const Input& input);

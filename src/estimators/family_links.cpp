@@ -26,7 +26,6 @@ namespace {
 constexpr Index rows_of_search = 3000;   // starts are compared on so many
 constexpr std::size_t refined = 4;       // distinct optima of the sample that are taken to all rows
 constexpr double same_answer = 0.05;     // of the spread of η
-constexpr double as_likely = 3;          // nats
 constexpr double hopeless_gap = 20;      // nats behind on the sample beyond which an optimum is given up
 constexpr int brief = 8, thorough = 60;  // iterations before and after the best of many starts are chosen
 
@@ -65,6 +64,7 @@ class LinksSearch {
     const std::optional<Problem> sample = part_to_search();
     const Problem& first = sample ? *sample : input_.problem;
     found = descended(first, starts(), brief);
+    add_other_signs(first, found);
     keep_best(found, 2 * refined, HUGE_VAL);
     found = descended(first, std::move(found), thorough);
     keep_best(found, refined, hopeless_gap);
@@ -89,6 +89,16 @@ class LinksSearch {
     return {problem, input_.bound, family_, plan};
   }
   [[nodiscard]] int evaluations() const { return evaluations_; }
+  /// That leave the distribution of the predictors as it is, where nothing else tells them apart.
+  [[nodiscard]] const std::vector<std::string>& symmetries() const { return symmetries_; }
+  /// Columns that can be rotated into each other, likewise.
+  [[nodiscard]] std::vector<std::string> rotatable() {
+    std::vector<std::string> names;
+    if (blocks().size() > 1 || input_.problem.x.cols() > 0) return names;
+    for (const Index column : gaussian_columns(input_.problem.z))
+      names.push_back(input_.problem.z_names[std::size_t(column)]);
+    return names;
+  }
 
  private:
   /// Every k-th group, or of one large group every k-th row of either table.
@@ -137,6 +147,49 @@ class LinksSearch {
     for (int k = 0; k < directions; ++k) {
       const Vector theta = alternation(within, k);
       if (theta.allFinite()) made.push_back({.theta = theta, .start = "sorted alternation"});
+    }
+    return made;
+  }
+
+  void add_other_signs(const Problem& problem, std::vector<LinksOptimum>& found) {
+    constexpr std::size_t turned = 4;
+    std::vector<LinksOptimum> others;
+    for (std::size_t k = 0; k < std::min(turned, found.size()); ++k) {
+      std::vector<LinksOptimum> more = with_other_signs(found[k]);
+      others.insert(others.end(), more.begin(), more.end());
+    }
+    others = descended(problem, std::move(others), brief);
+    found.insert(found.end(), others.begin(), others.end());
+    std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.nats < b.nats; });
+  }
+
+  /// Without groups a feature and its mirror image have distributions much alike, so a search that ends with wrong
+  /// signs cannot leave them by small steps: all signs are tried, of many features one at a time.
+  std::vector<LinksOptimum> with_other_signs(const LinksOptimum& from) {
+    constexpr std::size_t few = 5;
+    std::vector<LinksOptimum> made;
+    if (blocks().size() > 1 || input_.problem.x.cols() > 0) return made;
+    const Eigen::RowVectorXd means = spread_.design.colwise().mean();
+    const std::vector<std::string> names = input_.bound.parameter_names();
+    std::vector<Index> features;
+    Index intercept = -1;
+    for (Index k = 0; k < p_; ++k) {
+      if (is_intercept(names[std::size_t(k)]))
+        intercept = k;
+      else
+        features.push_back(k);
+    }
+    const std::size_t subsets = features.size() <= few ? (std::size_t{1} << features.size()) - 1 : features.size();
+    for (std::size_t subset = 1; subset <= subsets; ++subset) {
+      LinksOptimum other{.theta = from.theta, .start = from.start + ", other signs"};
+      for (std::size_t k = 0; k < features.size(); ++k) {
+        const bool turned = features.size() <= few ? ((subset >> k) & 1U) != 0 : subset == k + 1;
+        if (!turned) continue;
+        const Index column = features[k];
+        if (intercept >= 0) other.theta(intercept) += 2 * from.theta(column) * means(column);
+        other.theta(column) *= -1;
+      }
+      made.push_back(std::move(other));
     }
     return made;
   }
@@ -284,6 +337,7 @@ class LinksSearch {
     if (found.empty() || blocks().size() > 1 || input_.problem.x.cols() > 0) return;
     std::vector<LinksOptimum> images;
     for (const Symmetry& one : symmetries_of(input_.problem, input_.bound, found.front().theta.head(p_))) {
+      symmetries_.push_back(one.name);
       LinksOptimum image = found.front();
       image.theta.head(p_) = one.parameters;
       image.start = one.name;
@@ -306,6 +360,7 @@ class LinksSearch {
   Spread spread_;
   Matrix response_design_;
   std::vector<Block> blocks_;
+  std::vector<std::string> symmetries_;
   int evaluations_ = 0;
 };
 
@@ -378,24 +433,46 @@ double error_of_predictors(const Family& family, const Input& input, const Sprea
   return std::sqrt(std::max(0.0, weighted_gram(spread.design, each).cwiseProduct(covariance).sum() / double(m)));
 }
 
-Identifiability judged(const std::vector<LinksOptimum>& found, double error, bool curved, const std::string& rests_on,
-                       Index p) {
+struct LinksEvidence {
+  double error;  ///< Of predictors.
+  bool curved;   ///< The likelihood falls off to all sides.
+  std::string rests_on;
+  std::vector<std::string> symmetries, rotatable;
+};
+
+Identifiability judged(const std::vector<LinksOptimum>& found, const LinksEvidence& e, Index p) {
   const double gap = found.size() > 1 ? found[1].nats - found[0].nats : HUGE_VAL;
+  const auto symmetric = [&] {
+    return fmt::format(
+        "the distribution of the features is the same under {}, as far as the data tells; {}",
+        fmt::join(e.symmetries, ", "),
+        gap < certain_gap ? "the responses fit either way" : "only accidents of this sample speak for the answer");
+  };
   const auto more = [] {
     return fmt::format("give smaller groups ({}), known pairs ({}), or fewer features", option("group"),
                        option("known"));
   };
   const auto uncertain = [&] {
-    return fmt::format("predictors are uncertain by {:.2f} times what one linked response would leave open", error);
+    return fmt::format("predictors are uncertain by {:.2f} times what one linked response would leave open", e.error);
   };
   const std::vector<Rule> rules{
-      {!curved, Verdict::not_identifiable,
+      {!e.rotatable.empty(), Verdict::not_identifiable,
+       [&] {
+         return fmt::format(
+             "{} are jointly Gaussian as far as the data tells, so their coefficients can be rotated into "
+             "each other without changing the distribution of the response",
+             fmt::join(e.rotatable, ", "));
+       },
+       more},
+      {!e.curved, Verdict::not_identifiable,
        [] { return std::string("the likelihood has no maximum here: it is flat in some direction"); }, more},
-      {gap < as_likely, Verdict::not_identifiable,
+      {!e.symmetries.empty() && gap < certain_gap, Verdict::not_identifiable, symmetric, more},
+      {gap < decided_gap, Verdict::not_identifiable,
        [&] { return fmt::format("another solution ({}) is {:.1f} nats behind", found[1].start, gap); }, more},
-      {!(error <= known_at_all), Verdict::not_identifiable, uncertain, more},
-      {error > known_well, Verdict::weakly_identified, uncertain, more},
-      {true, Verdict::identified, [&] { return fmt::format("rests on {}", rests_on); }},
+      {!(e.error <= known_at_all), Verdict::not_identifiable, uncertain, more},
+      {e.error > known_well, Verdict::weakly_identified, uncertain, more},
+      {!e.symmetries.empty(), Verdict::weakly_identified, symmetric, more},
+      {true, Verdict::identified, [&] { return fmt::format("rests on {}", e.rests_on); }},
   };
   Identifiability made = first_that_holds(rules);
   for (std::size_t k = 1; k < found.size(); ++k)
@@ -406,6 +483,7 @@ Identifiability judged(const std::vector<LinksOptimum>& found, double error, boo
 }  // namespace
 
 Estimate estimate_family_links(const Entropic& options, const Input& input) {
+  if (options.family.kind == FamilyKind::cox) refuse_unlinked_survival();
   require_use(options, input);
   const Family& family = family_of(options.family.kind);
   const std::size_t groups = blocks_of(input.problem).size();
@@ -432,8 +510,10 @@ Estimate estimate_family_links(const Entropic& options, const Input& input) {
   made.evaluations = search.evaluations();
   const Matrix covariance = all.topLeftCorner(p, p);
   const double error = error_of_predictors(family, input, search.spread(), best, covariance);
-  made.identifiable =
-      judged(found, error, curved, fmt::format("a {} law; {}", family.name(), sum.sums().in_words()), p);
+  made.identifiable = judged(found,
+                             {error, curved, fmt::format("a {} law; {}", family.name(), sum.sums().in_words()),
+                              search.symmetries(), search.rotatable()},
+                             p);
   if (curved) made.covariance = covariance;
   made.std_error_note = robust ? "from the likelihood over all links, robust (sandwich over groups)"
                                : "from the curvature of the likelihood over all links";

@@ -6,7 +6,8 @@
 #include <cmath>
 
 #include "estimators/family_regression.hpp"
-#include "likelihood/wrong_links.hpp"
+#include "likelihood/cox.hpp"
+#include "likelihood/cox_mixture.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/wording.hpp"
 #include "verdict/order.hpp"
@@ -15,30 +16,22 @@ namespace unshuffle {
 
 namespace {
 
-/// Root mean square standard error of η, in units of what one response tells of it.
-double error_in_information(const Family& family, const FamilyRows& rows, const FamilyMixtureFit& fit) {
-  const Vector eta = rows.design * fit.parameters + rows.offset;
-  const Matrix information = expected_information(family, rows, eta, fit.shape);
-  return std::sqrt(std::max(0.0, information.cwiseProduct(fit.covariance).sum() / rows.weights.sum()));
-}
+/// The mixture by any law: times become counts of events with their baseline hazard, whose martingale residuals are
+/// what features in order agree with.
+struct AnyMixture {
+  FamilyMixtureFit fit;
+  FamilyRows rows;
+  CandidateLinks candidates;
+};
 
-OrderEvidence evidence_of(const Input& input, const CandidateLinks& candidates, const Family& family,
-                          const FamilyRows& rows, const FamilyMixtureFit& fit) {
-  OrderEvidence evidence;
-  evidence.rows = double(rows.size());
-  evidence.linked = fit.link_probability.sum();
-  evidence.parameters = input.bound.parameters();
-  evidence.displacement = displacement_of(input.bound, candidates);
-  // Where pairs that are known determine the coefficients, the order need not tell them.
-  constexpr Index enough = 5;  // per parameter
-  const bool known_suffice = candidates.known >= enough * evidence.parameters;
-  evidence.chance = known_suffice ? 0 : significance_of_order(input.bound, candidates);
-  evidence.error = error_in_information(family, rows, fit);
-  // Intervals held the truth in 75 % of such fits (bench_family_coverage); a stated rate or safe rows take the burden.
-  evidence.told_by_few = family.kind() == FamilyKind::binomial && input.problem.facts.trials.size() == 0 &&
-                         input.problem.facts.wrong_rate.size() == 0 && !known_suffice;
-  evidence.rests_on = fmt::format("the row order and a {} law", family.name());
-  return evidence;
+AnyMixture mixture_of(const Input& input, const Family& family, const FamilyRows& rows, const LinkOdds& odds,
+                      const Links& links, CandidateLinks candidates) {
+  if (family.kind() != FamilyKind::cox)
+    return {fit_family_mixture(family, rows, odds, input.run.seed), rows, std::move(candidates)};
+  const Vector event = input.problem.facts.event(links.responses);
+  CoxMixtureFit found = fit_cox_mixture(rows, event, odds);
+  candidates.rows.y = null_residuals(rows, event);
+  return {std::move(found.fit), as_counts(rows, event, found.cumulative), std::move(candidates)};
 }
 
 std::vector<NamedEstimate> named_odds(const LinkOdds& odds, const FamilyMixtureFit& fit) {
@@ -64,11 +57,13 @@ Estimate estimate_family_mixture(const Mixture& mixture, const Input& input) {
                     option("bootstrap")));
   }
   const Links links = order_to_fit(input);
-  const CandidateLinks candidates = candidates_of(input.problem, input.bound, links);
-  const FamilyRows rows = family_rows(input.problem, input.bound, links, candidates);
-  const LinkOdds odds = link_odds(input.problem.facts, links, rows.known);
-  const FamilyMixtureFit fit = fit_family_mixture(family, rows, odds, input.run.seed);
-  const OrderEvidence evidence = evidence_of(input, candidates, family, rows, fit);
+  const CandidateLinks in_order = candidates_of(input.problem, input.bound, links);
+  const FamilyRows given = family_rows(input.problem, input.bound, links, in_order);
+  const LinkOdds odds = link_odds(input.problem.facts, links, given.known);
+  const auto [fit, rows, candidates] = mixture_of(input, family, given, odds, links, in_order);
+  OrderEvidence evidence = order_evidence(input, candidates, family, {rows, fit.parameters, fit.shape, fit.covariance});
+  evidence.linked = fit.link_probability.sum();
+  evidence.rests_on = fmt::format("the row order and a {} law", family.name());
   const Vector eta = rows.design * fit.parameters + rows.offset;
 
   Candidate answer;
@@ -86,7 +81,7 @@ Estimate estimate_family_mixture(const Mixture& mixture, const Input& input) {
   made.noise_sd = residual_sd(family, rows, eta, rows.weights.cwiseProduct(fit.link_probability));
   if (family.kind() == FamilyKind::gaussian) made.noise_sd = std::exp(0.5 * fit.shape(0));
   made.epsilon = family.kind() == FamilyKind::gaussian ? 2 * std::exp(fit.shape(0))
-                                                       : plan_epsilon(input, family, rows, fit.parameters, fit.shape);
+                                                       : plan_epsilon(input, family, given, fit.parameters, fit.shape);
   made.identifiable = judge(evidence);
   made.order_is_chance = order_is_chance(evidence);
   made.covariance = fit.covariance;

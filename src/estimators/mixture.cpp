@@ -41,11 +41,12 @@ Matrix bootstrap_covariance(const Input& input, int samples, const Links& links,
                             MixtureOptions options) {
   if (!fit.rate_is_limited) options.largest_rate = 1;
   options.least_noise_variance = fit.kept_above;
+  const Index outputs = input.problem.outputs();
+  const Matrix noise = std::sqrt(fit.noise_variance) * Matrix::Identity(outputs, outputs);
   return spread_of_refits(input.run, samples, [&](int k) {
     RandomStream random = bootstrap_stream(input.run.seed, k);
     const Links truth = drawn_links(input.problem, links, fit.link_probability, random);
-    const Problem drawn =
-        drawn_from(input.problem, input.bound, fit.parameters, std::sqrt(fit.noise_variance), truth, random);
+    const Problem drawn = drawn_from(input.problem, input.bound, fit.parameters, noise, truth, random);
     return fit_mixture(input.bound, candidates_of(drawn, input.bound, links), fit.parameters, options).parameters;
   });
 }

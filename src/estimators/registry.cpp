@@ -33,6 +33,10 @@ constexpr std::array<EstimatorTraits, std::variant_size_v<Estimator>> table{{
      .prior = true,
      .likelihood = true,
      .in_pieces = true},
+    {.name = "registration",
+     .help = "maximum likelihood of a rigid, similar or affine map, some rows without a partner, from any rotation",
+     .dense = true,
+     .compared = Compared::on_request},
     {.name = "robot",
      .help = "descent on the transport cost by its exact gradient; every row has a partner",
      .prior = true,
@@ -143,6 +147,14 @@ transport::MarginalPolicy relaxed(const RobustSide& side, const RobustSide& othe
   return transport::Ball{.spread = left_out / (1 - left_out)};
 }
 
+/// A share of a side's rows may stay unmatched.
+transport::MarginalPolicy without(double share) {
+  constexpr double none = 1e-6, most = 0.99;
+  if (!(share > none)) return transport::Exact{};
+  const double left_out = std::min(share, most);
+  return transport::Ball{.spread = left_out / (1 - left_out)};
+}
+
 EvaluatorOptions plan_of(const Robot& robot) {
   return evaluator_options(robot.precision, robot.smoothing.resolved(), robot.objective);
 }
@@ -178,6 +190,15 @@ void require_consistent(const RobotRobust& robust) {
 
 template <class E>
 void require_consistent(const E& estimator) {
+  if constexpr (requires {
+                  estimator.response_noise;
+                  estimator.noise;
+                }) {
+    const NoiseCovariance asked = estimator.response_noise.covariance;
+    if (estimator.noise.sd > 0 && asked != NoiseCovariance::automatic && asked != NoiseCovariance::equal)
+      throw InvalidInput(fmt::format("{} is one number, so the noise has one variance; {} and {} exclude each other",
+                                     option("noise_sd"), option("noise_sd"), option("noise_covariance")));
+  }
   if constexpr (requires {
                   estimator.family;
                   estimator.noise;
@@ -302,6 +323,11 @@ std::string all_as_text(const Estimator& estimator) {
 EvaluatorOptions plan_options(const Estimator& estimator, double responses, double features) {
   EvaluatorOptions result = std::visit([](const auto& one) { return plan_of(one); }, estimator);
   if (traits_of(estimator).likelihood) result.response_side = result.feature_side = transport::Sampled{};
+  if (const auto* registration = std::get_if<Registration>(&estimator)) {
+    const double links = (1 - std::max(0.0, registration->outliers)) * responses;
+    result.response_side = without(1 - links / responses);
+    result.feature_side = without(1 - links / features);
+  }
   if (const auto* robust = std::get_if<RobotRobust>(&estimator)) {
     const RobustSide response_side{robust->rho1, responses, robust->unmatched};
     const RobustSide feature_side{robust->rho2, features, robust->unmatched};

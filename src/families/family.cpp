@@ -28,6 +28,8 @@ const Family& family_of(FamilyKind kind) {
       return negative_binomial_family();
     case FamilyKind::student:
       return student_family();
+    case FamilyKind::cox:
+      return cox_family();
     case FamilyKind::gaussian:
       break;
   }

@@ -11,5 +11,6 @@ namespace unshuffle {
 [[nodiscard]] const Family& poisson_family();
 [[nodiscard]] const Family& negative_binomial_family();
 [[nodiscard]] const Family& gamma_family();
+[[nodiscard]] const Family& cox_family();
 
 }  // namespace unshuffle

@@ -1,4 +1,5 @@
-// The gamma law with log link: costs, times, amounts whose standard deviation grows with the mean.
+// Laws of numbers above 0: gamma with log link (costs, amounts whose standard deviation grows with the mean), and times
+// whose hazard is proportional to e^η.
 #include <algorithm>
 #include <cmath>
 
@@ -61,10 +62,45 @@ class Gamma final : public Family {
   }
 };
 
+/// Of the cumulative hazard H = Λ₀(t) e^η up to a response, with d events: d log H - H. The baseline Λ₀ is no parameter
+/// of it, so likelihood/cox.hpp puts log Λ₀ into the predictors. What needs it here, such as a quantile, is NaN.
+class Cox final : public Family {
+ public:
+  [[nodiscard]] FamilyKind kind() const override { return FamilyKind::cox; }
+  [[nodiscard]] LogDensity log_density(const Observation& at, const Shape&) const override {
+    const double hazard = std::exp(at.eta);
+    LogDensity made;
+    made.value = at.y * at.eta - hazard;
+    made.gradient(0) = at.y - hazard;
+    made.hessian(0, 0) = -hazard;
+    return made;
+  }
+  [[nodiscard]] double information(const Observation& at, const Shape&) const override { return std::exp(at.eta); }
+  [[nodiscard]] double deviance(const Observation& at, const Shape&) const override {
+    const double residual = at.y - std::exp(at.eta);
+    return -2 * (residual + (at.y > 0 ? at.y * (at.eta - std::log(at.y)) : 0));
+  }
+  /// The hazard relative to that where η = 0.
+  [[nodiscard]] double mean(double eta) const override { return std::exp(eta); }
+  [[nodiscard]] double mean_slope(double eta) const override { return std::exp(eta); }
+  [[nodiscard]] double variance(double, double, const Shape&) const override { return std::nan(""); }
+  [[nodiscard]] double cumulative(const Observation&, const Shape&) const override { return std::nan(""); }
+  [[nodiscard]] double quantile(double, double, double, const Shape&) const override { return std::nan(""); }
+  /// Of a time: the longer, the smaller the hazard.
+  [[nodiscard]] double linked(double y, double) const override { return -std::log(y); }
+  [[nodiscard]] std::string expects() const override { return "times above 0"; }
+  [[nodiscard]] bool allows(double y, double) const override { return y > 0 && std::isfinite(y); }
+};
+
 }  // namespace
 
 const Family& gamma_family() {
   static const Gamma only;
+  return only;
+}
+
+const Family& cox_family() {
+  static const Cox only;
   return only;
 }
 

@@ -16,6 +16,7 @@
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/team.hpp"
 #include "unshuffle/fitted/fitted.hpp"
+#include "unshuffle/model/linear.hpp"
 #include "unshuffle/model/registry.hpp"
 #include "unshuffle/objective/feasible.hpp"
 #include "verdict/identifiability.hpp"
@@ -114,8 +115,7 @@ std::vector<Ending> endings_of(const std::vector<Candidate>& candidates) {
 /// The plan at the answer, so that links of any estimator can be compared and matched in the same way.
 Evaluation evaluate_answer(const Input& input, const EvaluatorOptions& options, const Estimate& estimate,
                            PlanFacts& plan) {
-  const Family& family = family_of(estimate.law.family);
-  const TransportForm form = transport_form(input.problem, input.bound, family);
+  const TransportForm form = transport_form(input.problem, input.bound, estimate.law);
   Evaluator evaluator(*form.problem, *form.model, options);
   const Vector& w = estimate.candidates.front().parameters;
   Evaluation last = evaluator.evaluate(w);
@@ -283,6 +283,12 @@ void name_family(const Problem& problem, const Estimator& estimator, Estimate& f
     found.law.suggested = family_suggested_by(problem.y.col(0));
 }
 
+/// The baseline hazard of Cox regression takes the place of an intercept.
+std::shared_ptr<const Model> bound_for(const Problem& problem, const Model& model, const Estimator& estimator) {
+  const bool linear = model.name() == "linear" && family_kind_of(estimator) == FamilyKind::cox;
+  return linear ? Linear(false).bound_to(problem) : model.bound_to(problem);
+}
+
 }  // namespace
 
 void require_feasible(const Problem& problem, const Model& bound, const Estimator& estimator, Team* team) {
@@ -298,7 +304,7 @@ void require_feasible(const Problem& problem, const Model& bound, const Estimato
       fmt::format("{} × {} rows on the dense backend", problem.responses(), problem.features()),
       fmt::format("; use groups ({}), or with an additive model, without prior weights, a method that has no "
                   "matrix of all pairs: one response then takes memory linear in the rows, and so do several "
-                  "with {}, which is slow",
+                  "with {}",
                   option("group"), option("backend", "clouds")));
 }
 
@@ -308,7 +314,7 @@ Fitted fit(Problem given, const Model& model, const Estimator& estimator, const 
   require_threads(execution.threads);
   const ThreadLimit limit(execution.threads);
   const auto problem = std::make_shared<const Problem>(completed(std::move(given)));
-  const std::shared_ptr<const Model> bound = model.bound_to(*problem);
+  const std::shared_ptr<const Model> bound = bound_for(*problem, model, estimator);
   require_estimable(*problem, *bound);
   require_prior_is_read(*problem, traits_of(estimator));
   require_start_fits(estimator, *bound);

@@ -4,10 +4,12 @@
 
 #include <cmath>
 
+#include "fitted/sample_links.hpp"
 #include "objective/transport_form.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/files.hpp"
 #include "unshuffle/core/output_file.hpp"
+#include "unshuffle/core/wording.hpp"
 #include "unshuffle/model/registry.hpp"
 #include "unshuffle/objective/feasible.hpp"
 #include "unshuffle/report/html.hpp"
@@ -89,10 +91,22 @@ Predictions Fitted::predict_with_errors(const MatrixRef& x, const MatrixRef& z, 
   return on_scale_of_response(family(), eta, facts.trials);
 }
 
+Vector Fitted::noise_sds() const {
+  const Matrix& covariance = context_.law.noise_covariance;
+  if (covariance.size() > 0) return covariance.diagonal().cwiseSqrt();
+  return Vector::Constant(Index(context_.columns.response.size()), result_.noise_sd);
+}
+
 Predictions::Interval Fitted::predict_interval(const MatrixRef& x, const MatrixRef& z, double level,
                                                const RowFacts& facts) const {
+  if (family().kind() == FamilyKind::cox) {
+    throw InvalidInput(
+        "a fit by cox has no intervals for new times, whose baseline hazard may have any shape; predictions are "
+        "hazards "
+        "relative to a row whose features are 0, and have standard errors");
+  }
   const Predictions eta = predict_eta(x, z, facts, true);
-  if (family().kind() == FamilyKind::gaussian) return eta.interval(result_.noise_sd, level);
+  if (family().kind() == FamilyKind::gaussian) return eta.interval(noise_sds(), level);
   return interval_of_responses(family(), context_.law.log_shape(), eta, facts.trials, level);
 }
 
@@ -107,16 +121,26 @@ EvaluatorOptions Fitted::plan_options(const Problem& problem) const {
 Matching Fitted::match(LinkRows rows) const {
   if (!problem_) throw InvalidInput("the fitted rows are not available; pass the tables to match");
   if (result_.link_probabilities.size() == 0) return match(*problem_, rows);
-  const TransportForm form = transport_form(problem_, bound_, family());
+  const TransportForm form = transport_form(problem_, bound_, context_.law);
   return match_beside_order(*form.problem, *form.model, result_.parameters, plan_options(*problem_),
                             result_.link_probabilities);
 }
 
 Matching Fitted::match(const Problem& problem, LinkRows rows) const {
-  const TransportForm form = transport_form(std::make_shared<const Problem>(completed(problem)), bound_, family());
+  const TransportForm form = transport_form(std::make_shared<const Problem>(completed(problem)), bound_, context_.law);
   Evaluator evaluator(*form.problem, *form.model, plan_options(*form.problem));
   require_finite_costs(evaluator, result_.parameters);
   return unshuffle::match(evaluator, *form.problem, *form.model, result_.parameters, rows);
+}
+
+std::vector<LinkSet> Fitted::sample_links(Index samples, std::uint64_t seed) const {
+  if (!problem_) throw InvalidInput("the fitted rows are not available; pass the tables to draw links of");
+  return sample_links(*problem_, samples, seed);
+}
+
+std::vector<LinkSet> Fitted::sample_links(const Problem& problem, Index samples, std::uint64_t seed) const {
+  if (samples < 1) throw InvalidInput(fmt::format("{} = {} must be at least 1", option("samples"), samples));
+  return LinkSampler(completed(problem), *bound_, result_, context_, seed).draw(samples);
 }
 
 std::string Fitted::summary() const { return summary_of(result_, context_); }
@@ -126,7 +150,7 @@ std::string Fitted::to_json() const { return unshuffle::to_json(result_, context
 std::string Fitted::report(std::vector<KnownPair> truth) const {
   const Matching matching = match();
   const EvaluatorOptions plan = plan_options(*problem_);
-  const TransportForm form = transport_form(problem_, bound_, family());
+  const TransportForm form = transport_form(problem_, bound_, context_.law);
   return html_report({result_, context_, *form.problem, *form.model, plan, matching, std::move(truth)});
 }
 

@@ -9,9 +9,9 @@
 
 namespace unshuffle {
 
-Predictions::Interval Predictions::interval(double noise_sd, double level) const {
+Predictions::Interval Predictions::interval(const VectorRef& noise_sds, double level) const {
   const double width = level == 0.95 ? normal_quantile : normal_reach(level);
-  const Matrix reach = width * (std_errors.array().square() + noise_sd * noise_sd).sqrt();
+  const Matrix reach = width * (std_errors.array().square().rowwise() + noise_sds.array().square().transpose()).sqrt();
   return {values - reach, values + reach};
 }
 

@@ -9,15 +9,14 @@
 
 namespace unshuffle {
 
-Problem drawn_from(const Problem& problem, const Model& bound, const Vector& w, double noise_sd, const Links& links,
-                   RandomStream& random) {
+Problem drawn_from(const Problem& problem, const Model& bound, const Vector& w, const Matrix& noise_root,
+                   const Links& links, RandomStream& random) {
   Problem drawn = problem;
   const LinkedRows rows = link(problem, bound, links.responses, links.features);
   const Matrix f = predict_pairs(bound, rows.x, rows.z, w);
   for (Index k = 0; k < links.size(); ++k) {
-    for (Index o = 0; o < f.cols(); ++o) {
-      drawn.y(links.responses[std::size_t(k)], o) = f(k, o) + noise_sd * random.normal();
-    }
+    const Vector noise = Vector::NullaryExpr(f.cols(), [&] { return random.normal(); });
+    drawn.y.row(links.responses[std::size_t(k)]) = f.row(k) + (noise_root * noise).transpose();
   }
   return drawn;
 }

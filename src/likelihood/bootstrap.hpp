@@ -13,8 +13,9 @@
 
 namespace unshuffle {
 
-/// y = f(x_i, z_j; w) + N(0, σ²) for every link (i, j); responses without a link keep what they have.
-[[nodiscard]] Problem drawn_from(const Problem& problem, const Model& bound, const Vector& w, double noise_sd,
+/// y = f(x_i, z_j; w) + R N(0, I), R the root of the noise's covariance, for every link (i, j); responses without a
+/// link keep what they have.
+[[nodiscard]] Problem drawn_from(const Problem& problem, const Model& bound, const Vector& w, const Matrix& noise_root,
                                  const Links& links, RandomStream& random);
 
 /// Every response with a partner of its block drawn at random, no feature twice before all have been taken; responses

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "core/in_parallel.hpp"
@@ -12,6 +13,7 @@
 #include "likelihood/group_checks.hpp"
 #include "likelihood/profile.hpp"
 #include "likelihood/widened.hpp"
+#include "objective/batch.hpp"
 
 namespace unshuffle {
 
@@ -82,7 +84,8 @@ Problem drawn_under(Assumption assumption, const Problem& problem, const Model& 
                     RandomStream& random) {
   const Links links = random_links(problem, random);
   const double sd = std::sqrt(at.epsilon / 2);
-  if (assumption == Assumption::as_modelled) return drawn_from(problem, bound, at.parameters, sd, links, random);
+  if (assumption == Assumption::as_modelled)
+    return drawn_from(problem, bound, at.parameters, Matrix::Constant(1, 1, sd), links, random);
   constexpr double growth = 0.25, bend = 0.1, of_noise = 0.5;
   const LinkedRows rows = link(problem, bound, links.responses, links.features);
   const Vector f = predict_pairs(bound, rows.x, rows.z, at.parameters).col(0);
@@ -114,7 +117,20 @@ struct Source {
   const LikelihoodOptions& options;
   std::vector<Block> blocks;
   std::uint64_t seed;
+  bool gradients = true;  ///< Whether their means are needed.
 };
+
+/// Rows that samples are drawn of: of many groups summed exactly, whole ones in even steps.
+Problem rows_to_simulate(const Problem& problem, const std::vector<Block>& blocks) {
+  const auto step = std::size_t((problem.responses() + many_rows - 1) / many_rows);
+  if (step <= 1) return problem;
+  std::vector<Index> responses, features;
+  for (std::size_t k = 0; k < blocks.size(); k += step) {
+    responses.insert(responses.end(), blocks[k].response_rows.begin(), blocks[k].response_rows.end());
+    features.insert(features.end(), blocks[k].feature_rows.begin(), blocks[k].feature_rows.end());
+  }
+  return some_rows(problem, responses, features);
+}
 
 Drawn drawn_samples(const Source& source, const Optimum& at, Assumption assumption, int count) {
   std::vector<Vector> gradients(static_cast<std::size_t>(count)), quantiles(static_cast<std::size_t>(count));
@@ -122,7 +138,8 @@ Drawn drawn_samples(const Source& source, const Optimum& at, Assumption assumpti
     // The same numbers in every round, so that rounds differ by θ only.
     RandomStream random(source.seed, Stream::calibration, k);
     const Problem drawn = drawn_under(assumption, source.problem, source.bound, at, random);
-    gradients[k] = LinkLikelihood(drawn, source.bound, source.options).at(at.theta(), false).gradient;
+    gradients[k] = source.gradients ? LinkLikelihood(drawn, source.bound, source.options).at(at.theta(), false).gradient
+                                    : Vector(Vector::Zero(at.parameters.size() + 1));
     quantiles[k] = quantiles_of(drawn, source.blocks);
   });
   Drawn made{Matrix(at.parameters.size() + 1, count), Matrix(quantiles.front().size(), count)};
@@ -160,7 +177,8 @@ Matrix sandwich(const Matrix& information, const Matrix& gradients) {
 
 // If an assumption is wrong, the gradient at θ has a different mean, and the root moves by H⁻¹ times the difference.
 // The responses would have told where they fit better than they would under the assumption, by more than chance.
-std::vector<WhatIf> other_assumptions(const Source& source, const Calibrated& at, const Matrix& information) {
+std::vector<WhatIf> other_assumptions(const Source& source, const Calibrated& at, const Matrix& information,
+                                      double scale) {
   constexpr int count = 16;
   constexpr double clearly = 3;  // standard deviations
   const Eigen::LLT<Matrix> factor(information);
@@ -168,7 +186,14 @@ std::vector<WhatIf> other_assumptions(const Source& source, const Calibrated& at
   if (factor.info() != Eigen::Success) return made;
   for (const auto& [assumption, words] : otherwise) {
     const Drawn drawn = drawn_samples(source, at.optimum, assumption, count);
-    const Vector moved = factor.solve(at.tilt - drawn.gradients.rowwise().mean());
+    const Vector mean = drawn.gradients.rowwise().mean();
+    Vector moved = factor.solve(at.tilt - scale * mean);
+    if (at.exact) {  // as far as it is more than the error of simulation
+      const Matrix apart = drawn.gradients.colwise() - mean;
+      const double error = scale * scale * apart.cwiseProduct(factor.solve(apart)).sum() / double(count * (count - 1));
+      const double size = moved.dot(information * moved);
+      moved *= std::max(0.0, 1 - error / std::max(size, std::numeric_limits<double>::min()));
+    }
     double misfit = 0;
     for (Index k = 0; k < count; ++k) misfit += misfit_of(drawn.quantiles.col(k), at.sampled_quantiles) / count;
     made.push_back({words, moved.head(moved.size() - 1), misfit > std::max(at.misfit, 0.0) + clearly});
@@ -189,17 +214,38 @@ Matrix Calibrated::doubted_covariance() const {
   return made;
 }
 
+namespace {
+
+/// Without approximation the gradient has mean zero, and its covariance is the curvature.
+Calibrated without_bias(LinkLikelihood& likelihood, const Problem& problem, const Model& bound,
+                        const LikelihoodOptions& options, const Optimum& from, std::uint64_t seed) {
+  Calibrated made{from, Vector::Zero(from.parameters.size() + 1), {}};
+  made.exact = true;
+  const Eigen::LLT<Matrix> factor(likelihood.information(from.theta()));
+  const Index p = from.parameters.size();
+  if (factor.info() == Eigen::Success)
+    made.covariance = factor.solve(Matrix::Identity(p + 1, p + 1)).topLeftCorner(p, p);
+  const Problem part = rows_to_simulate(problem, blocks_of(problem));
+  const Source source{part, bound, options, blocks_of(part), seed, false};
+  made.sampled_quantiles = drawn_samples(source, from, Assumption::as_modelled, samples).quantiles;
+  made.misfit = misfit_of(quantiles_of(part, source.blocks), made.sampled_quantiles);
+  return made;
+}
+
+}  // namespace
+
 Calibrated calibrated(const Problem& problem, const Model& bound, const LikelihoodOptions& options, const Optimum& from,
                       std::uint64_t seed) {
+  LinkLikelihood likelihood(problem, bound, options);
+  if (likelihood.sums().all_exact()) return without_bias(likelihood, problem, bound, options, from, seed);
   const Source source{problem, bound, options, blocks_of(problem), seed};
   Calibrated made{from, {}, {}};
-  LinkLikelihood likelihood(problem, bound, options);
   Drawn drawn;
   for (int round = 0; round < calibration_rounds; ++round) {
     drawn = drawn_samples(source, made.optimum, Assumption::as_modelled, samples);
     made.tilt = drawn.gradients.rowwise().mean();
     likelihood.set_tilt(made.tilt);
-    const Optimum next = likelihood.most_likely_near(made.optimum.parameters, made.optimum.epsilon, 30);
+    const Optimum next = likelihood.most_likely_near(made.optimum, 30);
     if (!next.parameters.allFinite()) break;
     made.optimum = next;
   }
@@ -213,10 +259,12 @@ Calibrated calibrated(const Problem& problem, const Model& bound, const Likeliho
 
 void question(Calibrated& answer, const Problem& problem, const Model& bound, const LikelihoodOptions& options,
               std::uint64_t seed) {
-  const Source source{problem, bound, options, blocks_of(problem), seed};
+  const Problem part = answer.exact ? rows_to_simulate(problem, blocks_of(problem)) : problem;
+  const Source source{part, bound, options, blocks_of(part), seed};
   LinkLikelihood likelihood(problem, bound, options);
   likelihood.set_tilt(answer.tilt);
-  answer.what_if = other_assumptions(source, answer, likelihood.information(answer.optimum.theta()));
+  answer.what_if = other_assumptions(source, answer, likelihood.information(answer.optimum.theta()),
+                                     double(problem.responses()) / double(part.responses()));
   const GroupChecks groups = check_groups(problem, bound, options, answer);
   answer.means_agree = groups.means_agree;
   if (answer.covariance.size() > 0 && groups.jackknife.size() > 0)

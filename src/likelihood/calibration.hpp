@@ -10,6 +10,9 @@
 
 namespace unshuffle {
 
+/// Of so many rows in groups summed exactly, the likelihood is a parabola and whole refits tell no more than one step.
+inline constexpr Index many_rows = 20'000;
+
 struct Calibrated {
   Optimum optimum;         ///< `nats` is still the likelihood's own value, comparable with other optima.
   Vector tilt;             ///< What was subtracted from the gradient.
@@ -17,6 +20,7 @@ struct Calibrated {
   double misfit = 0;       ///< How far the responses' distribution is from that of samples of the model, in standard
                            ///< deviations of how far those are; within groups, where there are any.
   double means_agree = 1;  ///< Probability that group means are as far from the predicted ones by chance.
+  bool exact = false;      ///< Nothing is approximated, so nothing was subtracted; the covariance is the curvature's.
   Matrix sampled_quantiles{};     ///< Of the responses of these samples, a sample per column.
   std::vector<WhatIf> what_if{};  ///< Assumptions that nothing but the responses' distribution could rule out.
 

@@ -59,14 +59,6 @@ struct FamilyLinks::Parts {
   [[nodiscard]] GroupSlopes slopes_by_counts(const Group& group, const Vector& eta) const;
 };
 
-std::string LinkSums::in_words() const {
-  std::vector<std::string> words;
-  if (exact > 0) words.push_back(fmt::format("{} groups exactly", exact));
-  if (counts > 0) words.push_back(fmt::format("{} by the number of ones", counts));
-  if (by_plan > 0) words.push_back(fmt::format("{} by the transport plan", by_plan));
-  return fmt::format("links summed in {}", fmt::join(words, ", "));
-}
-
 GroupSlopes FamilyLinks::Parts::slopes_by_counts(const Group& group, const Vector& eta) const {
   const Vector p = eta.unaryExpr([&](double one) { return family.mean(one); });
   double ones = 0;
@@ -130,7 +122,7 @@ FamilyLinks::FamilyLinks(const Problem& problem, const Model& bound, const Famil
     for (const Index i : block.response_rows) ones += problem.y(i, 0);
     const bool countable = binary && n == m && (ones + 1) * double(m) <= double(most_counted);
     if (countable || (m <= most_summed_rows && n <= m)) {
-      ++(countable ? sums_.counts : sums_.exact);
+      sums_.add(countable ? LinkRule::counts : LinkRule::exact);
       parts_->groups.push_back({std::move(block.response_rows), std::move(block.feature_rows), countable});
       continue;
     }
@@ -147,7 +139,7 @@ FamilyLinks::FamilyLinks(const Problem& problem, const Model& bound, const Famil
           "neither features, trials nor an offset in the response table: give smaller groups ({})",
           n, most_summed_rows, option("group")));
     }
-    ++sums_.by_plan;
+    sums_.add(LinkRule::by_plan);
     responses.insert(responses.end(), block.response_rows.begin(), block.response_rows.end());
     features.insert(features.end(), block.feature_rows.begin(), block.feature_rows.end());
   }

@@ -10,19 +10,10 @@
 #include <vector>
 
 #include "likelihood/likelihood.hpp"
-#include "likelihood/link_sum.hpp"
+#include "links/permanent.hpp"
 #include "unshuffle/families/family.hpp"
 
 namespace unshuffle {
-
-/// How the links of the groups are summed.
-struct LinkSums {
-  Index exact = 0;    ///< Groups over all links,
-  Index counts = 0;   ///< by the number of ones,
-  Index by_plan = 0;  ///< and by the transport plan.
-
-  [[nodiscard]] std::string in_words() const;
-};
 
 class FamilyLinks {
  public:

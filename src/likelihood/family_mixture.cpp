@@ -95,29 +95,18 @@ class MixtureLikelihood {
     likelihood_.emplace(std::move(coordinates), rows.weights,
                         [this](Index row, const Eigen::Vector4d& at) { return in_order(term(row, at)); });
     if (odds.rate_precision > 0) {
-      likelihood_->add_knowledge([this, &odds](const Vector& theta, bool) { return distance_from_rate(odds, theta); });
+      likelihood_->add_knowledge([this, &odds](const Vector& theta, bool) {
+        const Index first = rows_.design.cols() + shapes_, count = odds.design.cols();
+        const Sample of_odds = distance_from_rate(odds, rows_.known, theta.segment(first, count));
+        Sample made{of_odds.value, Vector::Zero(theta.size()), Matrix::Zero(theta.size(), theta.size())};
+        made.gradient.segment(first, count) = of_odds.gradient;
+        made.hessian.block(first, first, count, count) = of_odds.hessian;
+        return made;
+      });
     }
   }
   MixtureLikelihood(const MixtureLikelihood&) = delete;
   MixtureLikelihood& operator=(const MixtureLikelihood&) = delete;
-
-  /// ½ precision·(mean α - rate)² over the links that are not known.
-  [[nodiscard]] Sample distance_from_rate(const LinkOdds& odds, const Vector& theta) const {
-    const Index open = rows_.size() - rows_.known, first = rows_.design.cols() + shapes_;
-    const Index count = odds.design.cols();
-    const Vector lambda = sum().coordinate(1 + shapes_, theta).tail(open);
-    const Eigen::ArrayXd wrong = 1 / (1 + lambda.array().exp());
-    const Matrix design = odds.design.bottomRows(open);
-    const double off = wrong.mean() - odds.rate;
-    const Vector slope = -(design.transpose() * (wrong * (1 - wrong)).matrix()) / double(open);
-    const Vector bend = (wrong * (1 - wrong) * (1 - 2 * wrong)).matrix() / double(open);
-    Sample made{0.5 * odds.rate_precision * off * off, Vector::Zero(theta.size()),
-                Matrix::Zero(theta.size(), theta.size())};
-    made.gradient.segment(first, count) = odds.rate_precision * off * slope;
-    made.hessian.block(first, first, count, count) =
-        odds.rate_precision * (slope * slope.transpose() + off * (design.transpose() * bend.asDiagonal() * design));
-    return made;
-  }
 
   [[nodiscard]] const RowLikelihood& sum() const { return *likelihood_; }
   [[nodiscard]] const Vector& log_other() const { return log_other_; }
@@ -198,6 +187,18 @@ std::vector<Vector> starts_of(const Family& family, const FamilyRows& rows, cons
 
 }  // namespace
 
+Sample distance_from_rate(const LinkOdds& odds, Index known, const Vector& delta) {
+  const Index open = odds.design.rows() - known;
+  const Matrix design = odds.design.bottomRows(open);
+  const Vector lambda = design * delta + odds.offset.tail(open);
+  const Eigen::ArrayXd wrong = 1 / (1 + lambda.array().exp());
+  const double off = wrong.mean() - odds.rate;
+  const Vector slope = -(design.transpose() * (wrong * (1 - wrong)).matrix()) / double(open);
+  const Vector bend = (wrong * (1 - wrong) * (1 - 2 * wrong)).matrix() / double(open);
+  return {0.5 * odds.rate_precision * off * off, odds.rate_precision * off * slope,
+          odds.rate_precision * (slope * slope.transpose() + off * (design.transpose() * bend.asDiagonal() * design))};
+}
+
 LinkOdds link_odds(const RowFacts& facts, const Links& links, Index known) {
   const Index n = links.size(), q = facts.mismatch.cols();
   const bool rate_known = facts.wrong_rate.size() > 0;
@@ -261,6 +262,18 @@ FamilyMixtureFit fit_family_mixture(const Family& family, const FamilyRows& rows
   fit.converged = best.converged;
   fit.iterations = best.iterations;
   return fit;
+}
+
+Vector link_probabilities_at(const Family& family, const FamilyRows& rows, const LinkOdds& odds,
+                             const Vector& log_other, const Vector& w, const Shape& shape) {
+  FamilyRows given = rows;
+  given.offset += rows.design * w;
+  given.design.resize(rows.size(), 0);
+  const MixtureLikelihood likelihood(family, given, odds, log_other);
+  Vector theta(family.shapes() + odds.start.size());
+  theta << shape.head(family.shapes()), odds.start;
+  if (theta.size() > 0) theta = most_likely(likelihood.sum(), theta).theta;
+  return likelihood.link_probability(theta);
 }
 
 }  // namespace unshuffle

@@ -22,6 +22,9 @@ struct LinkOdds {
 /// `known` links are.
 [[nodiscard]] LinkOdds link_odds(const RowFacts& facts, const Links& links, Index known = 0);
 
+/// ½ precision·(mean α - rate)² over the links that are not known, in δ.
+[[nodiscard]] Sample distance_from_rate(const LinkOdds& odds, Index known, const Vector& delta);
+
 struct FamilyMixtureFit {
   Vector parameters;
   Shape shape = Shape::Zero();
@@ -44,5 +47,10 @@ struct FamilyMixtureFit {
 /// From regression on all rows and on the half that fits it best, with few and with many wrong links; the most likely.
 [[nodiscard]] FamilyMixtureFit fit_family_mixture(const Family& family, const FamilyRows& rows, const LinkOdds& odds,
                                                   std::uint64_t seed);
+
+/// That each link is right where the coefficients are w: the odds, and the shape from `shape` on, are those that suit
+/// them best.
+[[nodiscard]] Vector link_probabilities_at(const Family& family, const FamilyRows& rows, const LinkOdds& odds,
+                                           const Vector& log_other, const Vector& w, const Shape& shape);
 
 }  // namespace unshuffle

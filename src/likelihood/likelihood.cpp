@@ -11,7 +11,9 @@
 #include "core/squares.hpp"
 #include "likelihood/response_law.hpp"
 #include "objective/backend.hpp"
+#include "objective/batch.hpp"
 #include "starts/starts.hpp"
+#include "tables/equal_weights.hpp"
 
 namespace unshuffle {
 
@@ -107,32 +109,81 @@ bool leaves_responses_out(const Problem& problem, const Model& bound, const Like
   return problem.x.cols() == 0 || backend_for(problem, bound, options.evaluator.backend) != Backend::sorted;
 }
 
+namespace {
+
+EvaluatorOptions plan_of_links(const Problem& problem, const Model& bound, const LikelihoodOptions& options) {
+  EvaluatorOptions made = options.evaluator;
+  made.objective = Objective::entropic;
+  made.epsilon = {.value = 1, .relative = false};
+  made.response_side = transport::Exact{};
+  made.feature_side = transport::Sampled{};
+  if (leaves_responses_out(problem, bound, options)) {
+    made.response_side = transport::Sampled{};
+    made.log_absence = [law = ResponseLaw(problem.y)](const VectorRef& y) { return law.log_density(y); };
+  }
+  return made;
+}
+
+}  // namespace
+
 LinkLikelihood::LinkLikelihood(const Problem& problem, const Model& bound, LikelihoodOptions options)
     : problem_(problem),
       bound_(bound),
-      evaluator_(problem, bound,
-                 [&] {
-                   options.evaluator.objective = Objective::entropic;
-                   options.evaluator.epsilon = {.value = 1, .relative = false};
-                   options.evaluator.response_side = transport::Exact{};
-                   options.evaluator.feature_side = transport::Sampled{};
-                   if (leaves_responses_out(problem, bound, options)) {
-                     options.evaluator.response_side = transport::Sampled{};
-                     options.evaluator.log_absence = [law = ResponseLaw(problem.y)](const VectorRef& y) {
-                       return law.log_density(y);
-                     };
-                   }
-                   return options.evaluator;
-                 }()),
+      shape_(options.noise_covariance, problem.outputs()),
       known_epsilon_(2 * options.known_noise_sd * options.known_noise_sd) {
+  options.evaluator = plan_of_links(problem, bound, options);
+  if (shape_.parameters() > 0) shaped_ = shaped(problem, bound, shape_);
+  take_up(blocks_of(problem), std::move(options));
+  const double variance = squares_about_mean(problem.y) / double(problem.y.size());
+  floor_ = std::log(2e-8 * std::max(variance, std::numeric_limits<double>::min()));
+}
+
+// Single pairs have no links to sum over, and the evaluator has them for next to nothing.
+void LinkLikelihood::take_up(const std::vector<Block>& blocks, LikelihoodOptions options) {
+  const bool even =
+      options.entropy && equal_weights(problem_.response_weights) && equal_weights(problem_.feature_weights);
+  const Backend backend = backend_for(problem_, bound_, options.evaluator.backend);
+  std::vector<Block> exact, planned;
+  for (const Block& block : blocks) {
+    const auto n = Index(block.response_rows.size()), m = Index(block.feature_rows.size());
+    const bool single = n == 1 && m == 1;
+    const LinkRule rule = rule_for({.responses = n,
+                                    .features = m,
+                                    .summable = even && !single && (n <= m || options.evaluator.log_absence),
+                                    .binary = false,
+                                    .on_a_line = options.entropy && problem_.outputs() == 1,
+                                    .plan_held = even && backend == Backend::dense});
+    if (!single) sums_.add(rule);
+    corrected_ = corrected_ || rule == LinkRule::corrected;
+    (rule == LinkRule::exact ? exact : planned).push_back(block);
+  }
+  const Problem& rows = shaped_.problem ? *shaped_.problem : problem_;
+  const Model& model = shaped_.model ? *shaped_.model : bound_;
+  if (!planned.empty()) {
+    if (!exact.empty()) {
+      std::vector<Index> responses, features;
+      for (const Block& block : planned) {
+        responses.insert(responses.end(), block.response_rows.begin(), block.response_rows.end());
+        features.insert(features.end(), block.feature_rows.begin(), block.feature_rows.end());
+      }
+      planned_ = std::make_unique<const Problem>(some_rows(rows, responses, features));
+    }
+    evaluator_.emplace(planned_ ? *planned_ : rows, model, options.evaluator);
+    take_up_planned(blocks_of(planned_ ? *planned_ : rows), options);
+  }
+  groups_ = std::make_unique<ExactGroups>(rows, model, std::move(exact), options.evaluator.log_absence);
+}
+
+void LinkLikelihood::take_up_planned(const std::vector<Block>& blocks, const LikelihoodOptions& options) {
   const auto entropy = [](const Vector& weights, const std::vector<Index>& rows) {
     const Vector some = weights(rows);
     const double total = some.sum();
     return -some.unaryExpr([&](double a) { return a > 0 ? a / total * std::log(a / total) : 0.0; }).sum();
   };
+  const Problem& problem = planned_ ? *planned_ : problem_;
   const auto rows = static_cast<double>(problem.responses());
-  const EvaluatorOptions& used = evaluator_.options();
-  for (const Block& block : blocks_of(problem)) {
+  const EvaluatorOptions& used = evaluator_->options();
+  for (const Block& block : blocks) {
     const double linked = std::min(1.0, double(block.feature_rows.size()) / double(block.response_rows.size()));
     const double links = rows * block.share * (used.log_absence ? linked : 1.0);
     numbers_ += links * double(problem.outputs());
@@ -147,8 +198,15 @@ LinkLikelihood::LinkLikelihood(const Problem& problem, const Model& bound, Likel
     constant_ += links * (1 + entropy(problem.response_weights, block.response_rows) +
                           entropy(problem.feature_weights, block.feature_rows));
   }
-  const double variance = squares_about_mean(problem.y) / double(problem.y.size());
-  floor_ = std::log(2e-8 * std::max(variance, std::numeric_limits<double>::min()));
+}
+
+bool LinkLikelihood::has_hessian() const {
+  return shape_.parameters() == 0 && groups_->has_hessian() &&
+         (!evaluator_ || evaluator_->backend() == Backend::sorted);
+}
+
+double LinkLikelihood::epsilon_at(double log_epsilon) const {
+  return known_epsilon_or(std::exp(std::max(log_epsilon, floor_)));
 }
 
 // D and its derivative in log ε; x falls by half a unit of log x per unit of log ε.
@@ -163,76 +221,108 @@ std::array<double, 2> LinkLikelihood::link_entropy(double epsilon) const {
   return sum;
 }
 
-Sample LinkLikelihood::evaluate(const Vector& w, double log_epsilon, bool with_hessian) {
-  const double epsilon = known_epsilon_or(std::exp(std::max(log_epsilon, floor_)));
-  const bool epsilon_counts = known_epsilon_ == 0 && log_epsilon >= floor_;
-  evaluator_.set_epsilon(epsilon);
-  const Evaluation here = evaluator_.evaluate(w, with_hessian);
+// D of plans held in memory; in ε it changes as it would if all costs fell in proportion.
+void LinkLikelihood::add_remainder(const Vector& w, Sample& sum) {
+  const PlanSlopes all = evaluator_->over_plans(w, [](const Matrix& plan) -> PlanTerm {
+    PlanRemainder here = remainder_of_plan(plan);
+    return {here.value, std::move(here.slope)};
+  });
+  sum.value -= all.value;
+  sum.gradient.head(w.size()) -= all.gradient;
+  sum.gradient(w.size()) -= all.by_log_epsilon;
+}
+
+void LinkLikelihood::add_plan(const Vector& w, double log_epsilon, bool with_hessian, bool centred, Sample& sum) {
+  constexpr double step = 1e-3;  // of log ε
+  const Index p = w.size();
+  const auto gradient_at = [&](double by, bool hessian, Sample& here) {
+    const double epsilon = epsilon_at(log_epsilon + by);
+    evaluator_->set_epsilon(epsilon);
+    const Evaluation found = evaluator_->evaluate(w, hessian);
+    const std::array<double, 2> links = link_entropy(epsilon);
+    here.value =
+        found.objective / epsilon + constant_ + 0.5 * numbers_ * std::log(std::numbers::pi * epsilon) - links[0];
+    here.gradient.resize(p + 1);
+    here.gradient << found.gradient / epsilon, 0.5 * numbers_ - found.transport_cost / epsilon - links[1];
+    if (hessian) here.hessian = found.hessian / epsilon;
+    if (corrected_) add_remainder(w, here);
+  };
+  Sample here, above, below;
+  if (with_hessian && known_epsilon_ == 0) gradient_at(step, false, above);
+  if (with_hessian && known_epsilon_ == 0 && centred) gradient_at(-step, false, below);
+  gradient_at(0, with_hessian, here);
+  sum.value += here.value;
+  sum.gradient += here.gradient;
+  if (!with_hessian) return;
+  sum.hessian.topLeftCorner(p, p) += here.hessian;
+  if (known_epsilon_ > 0) return;
+  const Vector column = centred ? Vector((above.gradient - below.gradient) / (2 * step))
+                                : Vector((above.gradient - here.gradient) / step);
+  sum.hessian.col(p).head(p) += column.head(p);
+  sum.hessian.row(p).head(p) += column.head(p).transpose();
+  sum.hessian(p, p) += column(p);
+}
+
+/// θ of the parts is (w, τ), log ε; outside it is (w, log ε, τ).
+Sample LinkLikelihood::sum_at(const Vector& theta, bool with_hessian, bool centred) {
+  const Index p = bound_.parameters(), shapes = shape_.parameters();
+  const double log_epsilon = theta(p);
+  Vector inner(p + shapes);
+  inner << theta.head(p), theta.tail(shapes);
+  Sample sum = groups_->at(inner, epsilon_at(log_epsilon), with_hessian);
+  if (evaluator_) add_plan(inner, log_epsilon, with_hessian, centred, sum);
   ++evaluations_;
-  Sample sample;
-  const std::array<double, 2> links = link_entropy(epsilon);
-  sample.value =
-      here.objective / epsilon + constant_ + 0.5 * numbers_ * std::log(std::numbers::pi * epsilon) - links[0];
-  sample.gradient.resize(w.size() + 1);
-  sample.gradient.head(w.size()) = here.gradient / epsilon;
-  sample.gradient(w.size()) = epsilon_counts ? 0.5 * numbers_ - here.transport_cost / epsilon - links[1] : 0.0;
+  if (!epsilon_counts(log_epsilon)) {
+    sum.gradient(p + shapes) = 0;
+    if (with_hessian) {
+      sum.hessian.row(p).setZero();
+      sum.hessian.col(p).setZero();
+      sum.hessian(p, p) = 1;
+    }
+  }
+  Vector outer(p + 1 + shapes);
+  outer << sum.gradient.head(p), sum.gradient(p + shapes), sum.gradient.segment(p, shapes);
+  sum.gradient = outer;
   if (tilt_.size() > 0) {
-    Vector theta(w.size() + 1);
-    theta << w, log_epsilon;
-    sample.value -= tilt_.dot(theta);
-    sample.gradient -= tilt_;
+    sum.value -= tilt_.dot(theta);
+    sum.gradient -= tilt_;
   }
-  if (with_hessian) {
-    sample.hessian = Matrix::Identity(w.size() + 1, w.size() + 1);
-    sample.hessian.topLeftCorner(w.size(), w.size()) = here.hessian / epsilon;
-  }
-  return sample;
+  return sum;
 }
 
-namespace {
-
-constexpr double log_epsilon_step = 1e-3;
-
-void set_last_column(Matrix& hessian, const Vector& column) {
-  const Index last = hessian.rows() - 1;
-  hessian.col(last) = column;
-  hessian.row(last) = column;
-}
-
-}  // namespace
-
-Sample LinkLikelihood::at(const Vector& theta, bool with_hessian) {
-  const Index p = theta.size() - 1;
-  const Vector w = theta.head(p);
-  if (!with_hessian || known_epsilon_ > 0) return evaluate(w, theta(p), with_hessian);
-  const Sample beyond = evaluate(w, theta(p) + log_epsilon_step, false);
-  Sample here = evaluate(w, theta(p), true);
-  set_last_column(here.hessian, (beyond.gradient - here.gradient) / log_epsilon_step);
-  return here;
-}
+Sample LinkLikelihood::at(const Vector& theta, bool with_hessian) { return sum_at(theta, with_hessian, false); }
 
 Matrix LinkLikelihood::information(const Vector& theta) {
-  const Index p = theta.size() - 1;
-  const Vector w = theta.head(p);
-  if (!has_hessian()) return information_by_differences(theta);
-  if (known_epsilon_ > 0) return evaluate(w, theta(p), true).hessian;
-  const Sample above = evaluate(w, theta(p) + log_epsilon_step, false);
-  const Sample below = evaluate(w, theta(p) - log_epsilon_step, false);
-  Sample here = evaluate(w, theta(p), true);
-  set_last_column(here.hessian, (above.gradient - below.gradient) / (2 * log_epsilon_step));
-  return here.hessian;
+  return has_hessian() ? sum_at(theta, true, true).hessian : information_by_differences(theta);
+}
+
+Matrix LinkLikelihood::noise_covariance(const Optimum& at) const {
+  const Index o = problem_.outputs();
+  const Vector tau = at.noise_shape.size() > 0 ? at.noise_shape : Vector(Vector::Zero(shape_.parameters()));
+  const Matrix root = shape_.transform(tau).triangularView<Eigen::Lower>().solve(Matrix::Identity(o, o));
+  return 0.5 * at.epsilon * root * root.transpose();
+}
+
+Vector LinkLikelihood::theta_from(const Optimum& at) const {
+  const Index p = bound_.parameters(), shapes = shape_.parameters();
+  Vector made = Vector::Zero(p + 1 + shapes);
+  made.head(p) = at.parameters;
+  made(p) = std::log(known_epsilon_or(at.epsilon));
+  if (at.noise_shape.size() > 0) made.tail(shapes) = at.noise_shape;
+  return made;
 }
 
 // Steps of a twentieth of the noise in the predictions: well above the rounding error of gradients, well below the
 // scale of curvature.
 Matrix LinkLikelihood::information_by_differences(const Vector& theta) {
-  const Index p = theta.size() - 1;
+  const Index p = bound_.parameters();
   const double spread = std::sqrt(squares_about_mean(problem_.y) / double(problem_.y.size()));
-  const double noise = std::sqrt(known_epsilon_or(std::exp(theta(p))) / 2);
-  Vector step(p + 1);
-  step << 0.05 * noise / spread * natural_steps(problem_, bound_, theta.head(p)), log_epsilon_step;
-  Matrix hessian = Matrix::Identity(p + 1, p + 1);
-  for (Index k = 0; k < (known_epsilon_ > 0 ? p : p + 1); ++k) {
+  const double noise = std::sqrt(epsilon_at(theta(p)) / 2);
+  Vector step = 0.05 * noise / spread * units_at(theta);
+  step(p) = 1e-3;
+  Matrix hessian = Matrix::Identity(theta.size(), theta.size());
+  for (Index k = 0; k < theta.size(); ++k) {
+    if (k == p && known_epsilon_ > 0) continue;
     Vector above = theta, below = theta;
     above(k) += step(k);
     below(k) -= step(k);
@@ -242,19 +332,27 @@ Matrix LinkLikelihood::information_by_differences(const Vector& theta) {
 }
 
 Vector Optimum::theta() const {
-  Vector made(parameters.size() + 1);
-  made << parameters, std::log(epsilon);
+  Vector made(parameters.size() + 1 + noise_shape.size());
+  made << parameters, std::log(epsilon), noise_shape;
   return made;
 }
 
-// Descents run in units in which one step of a coefficient changes predictions about as much as y varies.
-Optimum LinkLikelihood::most_likely_near(const Vector& w, double epsilon, int max_iterations,
+/// One step of a parameter changes predictions, transformed, about as much as y varies.
+Vector LinkLikelihood::units_at(const Vector& theta) const {
+  const Index p = bound_.parameters(), shapes = shape_.parameters();
+  Vector inner(p + shapes), units = Vector::Ones(theta.size());
+  inner << theta.head(p), theta.tail(shapes);
+  const Vector steps =
+      shaped_.model ? natural_steps(*shaped_.problem, *shaped_.model, inner) : natural_steps(problem_, bound_, inner);
+  units.head(p) = steps.head(p);
+  units.tail(shapes) = steps.tail(shapes);
+  return units;
+}
+
+Optimum LinkLikelihood::most_likely_near(const Optimum& from, int max_iterations,
                                          const std::function<bool()>& keep_going) {
-  const Index p = w.size();
-  Vector origin(p + 1);
-  origin << w, std::log(known_epsilon_or(epsilon));
-  Vector unit = Vector::Ones(p + 1);
-  unit.head(p) = natural_steps(problem_, bound_, w);
+  const Index p = from.parameters.size();
+  const Vector origin = theta_from(from), unit = units_at(origin);
   const SmoothFunction f = [&](const Vector& u, bool with_hessian) {
     Sample sample = at(origin + unit.cwiseProduct(u), with_hessian);
     sample.gradient.array() *= unit.array();
@@ -266,10 +364,11 @@ Optimum LinkLikelihood::most_likely_near(const Vector& w, double epsilon, int ma
   stop.gradient_tolerance = 1e-6 * double(problem_.responses());
   stop.noise_floor = 1e-6;  // nats: with little noise the plan's rounding is multiplied by 1/ε
   const Watch watch = [&](int, const Sample&, double) { return !keep_going || keep_going(); };
-  const Vector start = Vector::Zero(p + 1);
+  const Vector start = Vector::Zero(origin.size());
   const Minimum found = has_hessian() ? trust_region(f, start, stop, watch) : lbfgs(f, start, stop, watch);
   const Vector theta = origin + unit.cwiseProduct(found.at);
-  return {theta.head(p), std::exp(theta(p)), found.value, found.converged, found.iterations, found.message};
+  return {theta.head(p),    std::exp(theta(p)), theta.tail(theta.size() - p - 1), found.value, found.converged,
+          found.iterations, found.message};
 }
 
 }  // namespace unshuffle

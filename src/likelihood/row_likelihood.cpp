@@ -145,7 +145,7 @@ Vector natural_units(const Matrix& hessian, double weight) {
   return hessian.diagonal().unaryExpr([&](double h) { return h != 0 ? std::sqrt(weight / std::abs(h)) : 1.0; });
 }
 
-double least_curvature(const Matrix& hessian, const Vector& unit) {
+double smallest_curvature(const Matrix& hessian, const Vector& unit) {
   const Matrix scaled = unit.asDiagonal() * hessian * unit.asDiagonal();
   return Eigen::SelfAdjointEigenSolver<Matrix>(scaled, Eigen::EigenvaluesOnly).eigenvalues()(0);
 }
@@ -167,25 +167,28 @@ Minimum minimise_in_natural_units(const SmoothFunction& f, const Vector& start, 
 }
 
 RowOptimum most_likely(const RowLikelihood& likelihood, const Vector& start, int max_iterations) {
-  const double weight = likelihood.weight();
+  return most_likely([&](const Vector& theta, bool with_hessian) { return likelihood.at(theta, with_hessian); },
+                     likelihood.weight(), start, max_iterations);
+}
+
+RowOptimum most_likely(const SmoothFunction& minus, double weight, const Vector& start, int max_iterations) {
   StopRule stop;
   stop.max_iterations = max_iterations;
   stop.gradient_tolerance = 1e-9 * weight;
   stop.noise = 1e-13;
-  const Minimum found = minimise_in_natural_units(
-      [&](const Vector& theta, bool with_hessian) { return likelihood.at(theta, with_hessian); }, start, weight, stop);
+  const Minimum found = minimise_in_natural_units(minus, start, weight, stop);
   RowOptimum made;
   made.theta = found.at;
   made.converged = found.converged;
   made.iterations = found.iterations;
-  const Matrix first = likelihood.at(start, true).hessian;
+  const Matrix first = minus(start, true).hessian;
   const Vector unit = natural_units(first, weight);
-  Sample last = likelihood.at(made.theta, true);
+  Sample last = minus(made.theta, true);
   // The last step of Newton's method costs little and takes what rounding of the value hides.
   const Eigen::LLT<Matrix> factor(last.hessian);
   if (factor.info() == Eigen::Success) {
     const Vector tried = made.theta - factor.solve(last.gradient);
-    Sample there = likelihood.at(tried, true);
+    Sample there = minus(tried, true);
     const auto size = [&](const Sample& one) { return unit.cwiseProduct(one.gradient).norm(); };
     if (there.gradient.allFinite() && size(there) < size(last)) {
       made.theta = tried;
@@ -195,8 +198,8 @@ RowOptimum most_likely(const RowLikelihood& likelihood, const Vector& start, int
   made.log_likelihood = -last.value;
   made.information = last.hessian;
   constexpr double vanished = 1e-5;
-  const double before = least_curvature(first, unit);
-  made.unbounded = before > 0 && least_curvature(last.hessian, unit) < vanished * before;
+  const double before = smallest_curvature(first, unit);
+  made.unbounded = before > 0 && smallest_curvature(last.hessian, unit) < vanished * before;
   return made;
 }
 

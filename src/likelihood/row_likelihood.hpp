@@ -77,7 +77,9 @@ struct RowOptimum {
 [[nodiscard]] Minimum minimise_in_natural_units(const SmoothFunction& f, const Vector& start, double weight,
                                                 const StopRule& stop);
 
-/// Damped Newton from `start`.
+/// Damped Newton from `start`, of minus the log-likelihood of `weight` rows.
+[[nodiscard]] RowOptimum most_likely(const SmoothFunction& minus, double weight, const Vector& start,
+                                     int max_iterations = 200);
 [[nodiscard]] RowOptimum most_likely(const RowLikelihood& likelihood, const Vector& start, int max_iterations = 200);
 
 }  // namespace unshuffle

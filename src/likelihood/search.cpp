@@ -58,6 +58,7 @@ LikelihoodOptions loose(const SearchOptions& options, double accuracy) {
   made.evaluator.tolerance = std::max(options.precision.tolerance, 0.1 * accuracy);
   made.evaluator.accuracy = std::max(options.precision.accuracy, accuracy);
   made.known_noise_sd = options.noise_sd;
+  made.noise_covariance = options.noise_covariance;
   return made;
 }
 
@@ -86,7 +87,8 @@ std::string packed(const Optimum& optimum, int evaluations) {
                         optimum.converged,
                         optimum.iterations,
                         optimum.message,
-                        evaluations}
+                        evaluations,
+                        to_hex(optimum.noise_shape)}
       .dump();
 }
 
@@ -94,7 +96,8 @@ std::pair<Optimum, int> unpacked(const std::string& text) {
   const nlohmann::json all = read_json(text, "checkpoint");
   const Vector numbers = from_hex(all.at(1));
   if (numbers.size() != 2) throw BadData("two numbers were expected");
-  return {Optimum{from_hex(all.at(0)), numbers(0), numbers(1), all.at(2), all.at(3), all.at(4)}, all.at(5)};
+  return {Optimum{from_hex(all.at(0)), numbers(0), from_hex(all.at(6)), numbers(1), all.at(2), all.at(3), all.at(4)},
+          all.at(5)};
 }
 
 class Search {
@@ -213,6 +216,7 @@ class Search {
         FoundOptimum start;
         start.optimum.parameters = best.parameters + direction * (step / away);
         start.optimum.epsilon = best.epsilon;
+        start.optimum.noise_shape = best.noise_shape;
         start.start = "along a flat direction";
         starts.push_back(std::move(start));
       }
@@ -279,11 +283,15 @@ class Search {
       if (progress.stopped() && k > 0) return;  // without a single evaluation there would be no result
       const Optimum& from = starts[k].optimum;
       WorkKey key("refined");
-      key.add(from.parameters).add(from.epsilon).add(double(problem.responses())).add(accuracy.evaluator.accuracy);
+      key.add(from.parameters)
+          .add(from.epsilon)
+          .add(from.noise_shape)
+          .add(double(problem.responses()))
+          .add(accuracy.evaluator.accuracy);
       key.add(double(iterations));
       const auto refine_one = [&] {
         LinkLikelihood likelihood(problem, bound_, accuracy);
-        Optimum end = likelihood.most_likely_near(from.parameters, from.epsilon, iterations, keep_going);
+        Optimum end = likelihood.most_likely_near(from, iterations, keep_going);
         return std::pair(std::move(end), likelihood.evaluations());
       };
       const auto pack = [&](const std::pair<Optimum, int>& end) {

@@ -18,7 +18,8 @@ namespace unshuffle {
 struct SearchOptions {
   Precision precision{};
   StartOptions starts{};
-  double noise_sd = 0;  ///< Where it is known.
+  double noise_sd = 0;                                        ///< Where it is known.
+  NoiseCovariance noise_covariance = NoiseCovariance::equal;  ///< As in LikelihoodOptions.
 };
 
 struct FoundOptimum {

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 
+#include "links/permanent.hpp"
+
 namespace unshuffle {
 
 // An entropic plan has the right row and column sums, but its entries are not link probabilities: it respects that
 // links exclude each other only on average. For two rows whose right matching has odds r, n·Γ gives the odds √r. With
-// many possible partners per row the two agree; with few, permutations must be sampled (docs/mathematics.md §13).
+// many possible partners per row the two agree; of a few rows all permutations are summed, of more they are sampled
+// (docs/mathematics.md §13).
 //
 // The plan is exp(-C/ε) with rows and columns scaled, which multiplies all permutations by the same factor, so it can
 // be used in its place. A step draws a row i and a partner j from the plan's row, and proposes that i and the row k
@@ -14,7 +17,18 @@ namespace unshuffle {
 //   proposal ∝ Γ_ij + Γ_ka,   its reverse ∝ Γ_ia + Γ_kj,   accepted if u·Γ_ia Γ_kj (Γ_ij + Γ_ka) < Γ_ij Γ_ka (Γ_ia +
 //   Γ_kj),
 // Γ standing for the plan with rows scaled to sum to one.
+namespace {
+
+Vector summed(const Matrix& plan, const std::vector<Index>& partner) {
+  constexpr double smallest = 1e-300;
+  const LinkSum sum = sum_over_links(plan.cwiseMax(smallest).array().log().matrix());
+  return Vector::NullaryExpr(plan.rows(), [&](Index i) { return sum.probability(i, partner[std::size_t(i)]); });
+}
+
+}  // namespace
+
 Vector link_posterior(const Matrix& plan, const std::vector<Index>& partner, RandomStream random) {
+  if (plan.rows() <= most_summed_rows) return summed(plan, partner);
   constexpr long burn_in = 200;  // sweeps: steps per row
   constexpr long sweeps = 2000;
   const Index n = plan.rows();

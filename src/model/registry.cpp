@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <optional>
 #include <string_view>
 
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/model/linear.hpp"
 #include "unshuffle/model/sine.hpp"
+#include "unshuffle/model/spatial.hpp"
 #include "unshuffle/model/spline.hpp"
 
 namespace unshuffle {
@@ -25,8 +27,17 @@ int spline_knots(const std::string& spec) {
   return error == std::errc() && rest == end && knots <= 1000 ? knots : -1;
 }
 
+std::optional<MapKind> map_kind(const std::string& spec) {
+  for (const auto& [word, kind] : map_kind_words)
+    if (spec == word) return kind;
+  return {};
+}
+
 [[noreturn]] void refuse(const std::string& spec) {
-  throw InvalidInput(fmt::format("model = \"{}\" must be linear, sine or spline:K with K from 0 to 1000", spec));
+  throw InvalidInput(
+      fmt::format("model = \"{}\" must be linear, sine or spline:K with K from 0 to 1000, or for points rigid, "
+                  "similarity or affine",
+                  spec));
 }
 
 }  // namespace
@@ -34,6 +45,7 @@ int spline_knots(const std::string& spec) {
 std::unique_ptr<Model> make_model(const std::string& spec, bool intercept) {
   if (spec == "linear") return std::make_unique<Linear>(intercept);
   if (spec == "sine") return std::make_unique<Sine>();
+  if (const auto kind = map_kind(spec)) return std::make_unique<SpatialMap>(*kind);
   const int knots = spline_knots(spec);
   if (knots < 0) refuse(spec);
   return std::make_unique<Spline>(knots, intercept);
@@ -51,6 +63,7 @@ std::unique_ptr<Model> restore_model(const std::string& spec, bool intercept, st
     return Linear::restored(intercept, std::move(x_names), std::move(z_names), std::move(y_names));
   }
   if (spec == "sine") return Sine::restored(x_names, z_names);
+  if (const auto kind = map_kind(spec)) return SpatialMap::restored(*kind, z_names, y_names);
   const int knots = spline_knots(spec);
   if (knots < 0) refuse(spec);
   return Spline::restored(knots, intercept, x_names, z_names, y_names, state);

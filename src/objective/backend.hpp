@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "transport/cloud_transport.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/objective/evaluator.hpp"
@@ -15,6 +17,18 @@ namespace unshuffle {
   for (const Block& block : blocks_of(problem))
     pairs += static_cast<double>(block.response_rows.size()) * static_cast<double>(block.feature_rows.size());
   return pairs;
+}
+
+/// Whether clouds of points take less time than a cost matrix. In up to three dimensions they do from some 3000 rows a
+/// side; in more, boxes leave little out, and they serve where the matrix would take gigabytes.
+[[nodiscard]] inline bool clouds_pay(const Problem& problem) {
+  constexpr double pairs_in_space = 9e6, pairs_that_fill_memory = 4e8;
+  const double least = problem.outputs() <= 3 ? pairs_in_space : pairs_that_fill_memory;
+  if (static_cast<double>(problem.responses()) * static_cast<double>(problem.features()) <= least) return false;
+  const std::vector<Block> blocks = blocks_of(problem);
+  return std::any_of(blocks.begin(), blocks.end(), [&](const Block& block) {
+    return static_cast<double>(block.response_rows.size()) * static_cast<double>(block.feature_rows.size()) > least;
+  });
 }
 
 /// Dense, sorted or clouds. Throws InvalidInput when what is requested is not applicable.
@@ -34,7 +48,7 @@ namespace unshuffle {
   if (wanted == Backend::dense || problem.has_prior()) return Backend::dense;
   if (wanted == Backend::clouds) return wanted;
   if (on_a_line) return Backend::sorted;
-  return Backend::dense;  // clouds, where asked for: they save memory, not time
+  return in_space && clouds_pay(problem) ? Backend::clouds : Backend::dense;
 }
 
 }  // namespace unshuffle

@@ -102,6 +102,11 @@ class DenseBlock {
   BlockValue solve(double epsilon, Objective objective);
   [[nodiscard]] Matrix& cost() { return cost_; }
   [[nodiscard]] bool leaves_responses_out() const { return std::holds_alternative<transport::Sampled>(options_.rows); }
+  /// Of the last solution; not with a team.
+  [[nodiscard]] const Matrix& plan() const { return solution_->plan(); }
+  /// dL/dC of an L with this derivative in the plan.
+  [[nodiscard]] Matrix pull_back(const Matrix& slope) const { return solution_->pull_back(slope); }
+  [[nodiscard]] const Matrix& residual_cost() const { return cost_; }
   /// log ω of every pair; empty: all ones.
   [[nodiscard]] Matrix& log_prior() { return log_prior_; }
   /// W = d objective / dC, of the pairs in cost().

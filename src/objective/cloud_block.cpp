@@ -1,5 +1,6 @@
 #include "objective/cloud_block.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace unshuffle {
@@ -11,7 +12,8 @@ CloudBlock::CloudBlock(BlockRows responses, BlockRows features, const EvaluatorO
       transport_({.policies = policies_,
                   .response_cost =
                       std::holds_alternative<transport::Sampled>(policies_.rows) ? std::move(log_absence) : Vector(),
-                  .tolerance = options.tolerance}) {}
+                  .tolerance = options.tolerance,
+                  .accuracy = options.accuracy}) {}
 
 BlockValue CloudBlock::solve(Matrix t, Matrix s, double epsilon, Objective objective) {
   t_ = std::move(t);
@@ -24,6 +26,7 @@ BlockValue CloudBlock::solve(Matrix t, Matrix s, double epsilon, Objective objec
   value.objective = objective == Objective::transport ? report.transport_cost
                                                       : report.value + paper_constant(responses_, features_, epsilon);
   value.marginal_error = report.marginal_error;
+  value.compression_error = compression_error_ = report.compression_error;
   value.iterations = report.iterations;
   value.converged = report.converged;
   value.message = report.message;
@@ -33,6 +36,7 @@ BlockValue CloudBlock::solve(Matrix t, Matrix s, double epsilon, Objective objec
 void CloudBlock::link(SoftLinks& links) {
   u_ = transport_.potential(Side::response);
   v_ = transport_.potential(Side::feature);
+  links.measured_error = std::max(links.measured_error, compression_error_);
   set_mass(responses_, policies_.rows, transport_.log_ratio(Side::response).array().exp(), links.response_mass);
   set_mass(features_, policies_.columns, transport_.log_ratio(Side::feature).array().exp(), links.feature_mass);
 }

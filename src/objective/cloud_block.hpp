@@ -34,6 +34,7 @@ class CloudBlock {
   Matrix t_, s_;
   Vector u_, v_;
   double epsilon_ = 0;
+  double compression_error_ = 0;
 };
 
 }  // namespace unshuffle

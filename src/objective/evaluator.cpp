@@ -492,6 +492,29 @@ Evaluation Evaluator::evaluate(const VectorRef& w, bool with_hessian) {
   return evaluation;
 }
 
+// A plan depends on costs only through C/ε.
+PlanSlopes Evaluator::over_plans(const VectorRef& w, const std::function<PlanTerm(const Matrix& plan)>& function) {
+  State& state = *state_;
+  refuse_shared(state.team);
+  if (state.backend != Backend::dense) throw InvalidInput("plans are held by the dense backend only");
+  std::vector<PlanSlopes> slopes(state.blocks());
+  state.for_blocks([&](std::size_t b) {
+    const DenseBlock& block = state.dense_blocks[b];
+    const PlanTerm term = function(block.plan());
+    const Matrix by_cost = block.pull_back(term.slope);
+    slopes[b] = {term.value, Vector::Zero(state.model->parameters()),
+                 -by_cost.cwiseProduct(block.residual_cost()).sum()};
+    pull_back_costs(*state.model, state.tables_of(block), by_cost, w, slopes[b].gradient);
+  });
+  PlanSlopes sum{0, Vector::Zero(state.model->parameters()), 0};
+  for (const PlanSlopes& one : slopes) {
+    sum.value += one.value;
+    sum.gradient += one.gradient;
+    sum.by_log_epsilon += one.by_log_epsilon;
+  }
+  return sum;
+}
+
 SoftLinks Evaluator::links(const VectorRef& w) {
   State& state = *state_;
   (void)state.solve(w);

@@ -1,5 +1,6 @@
 #include "objective/transport_form.hpp"
 
+#include "objective/whitened.hpp"
 #include "unshuffle/core/error.hpp"
 
 namespace unshuffle {
@@ -70,11 +71,29 @@ class ThroughTheta final : public AdditiveModel {
 
 }  // namespace
 
+namespace {
+
+template <class Value>
+std::shared_ptr<const Value> borrowed(const Value& value) {
+  return {std::shared_ptr<void>(), &value};
+}
+
+}  // namespace
+
 TransportForm transport_form(const Problem& problem, const Model& bound, const Family& family) {
-  const auto borrowed = [](const auto& value) {
-    return std::shared_ptr<std::remove_reference_t<decltype(value)>>(std::shared_ptr<void>(), &value);
-  };
   return transport_form(borrowed(problem), borrowed(bound), family);
+}
+
+TransportForm transport_form(const Problem& problem, const Model& bound, const FittedLaw& law) {
+  return transport_form(borrowed(problem), borrowed(bound), law);
+}
+
+TransportForm transport_form(std::shared_ptr<const Problem> problem, std::shared_ptr<const Model> bound,
+                             const FittedLaw& law) {
+  if (law.noise_covariance.size() == 0)
+    return transport_form(std::move(problem), std::move(bound), family_of(law.family));
+  WhitenedProblem made = whitened(*problem, std::move(bound), whitening(law.noise_covariance));
+  return {std::move(made.problem), std::move(made.model), true};
 }
 
 TransportForm transport_form(std::shared_ptr<const Problem> given, std::shared_ptr<const Model> bound,

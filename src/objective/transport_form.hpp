@@ -10,7 +10,7 @@
 
 #include <memory>
 
-#include "unshuffle/families/family.hpp"
+#include "unshuffle/families/fitted_law.hpp"
 #include "unshuffle/model/model.hpp"
 #include "unshuffle/tables/problem.hpp"
 
@@ -27,5 +27,10 @@ struct TransportForm {
                                            const Family& family);
 /// Of a problem and a model that outlive it.
 [[nodiscard]] TransportForm transport_form(const Problem& problem, const Model& bound, const Family& family);
+
+/// Of a law as it was fitted: several responses whose noise has a covariance are whitened.
+[[nodiscard]] TransportForm transport_form(std::shared_ptr<const Problem> problem, std::shared_ptr<const Model> bound,
+                                           const FittedLaw& law);
+[[nodiscard]] TransportForm transport_form(const Problem& problem, const Model& bound, const FittedLaw& law);
 
 }  // namespace unshuffle

@@ -112,6 +112,7 @@ std::string html_report(const ReportInput& input) {
   const Json data{{"fit", Json::parse(unshuffle::to_json(input.result, input.context))},
                   {"names", input.result.names},
                   {"parameters", std::vector<double>(input.result.parameters.begin(), input.result.parameters.end())},
+                  {"standardisation", standardisation(input)},
                   {"unmatched",
                    {{"responses", input.matching.unmatched_responses.size()},
                     {"features", input.matching.unmatched_features.size()}}},

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <Eigen/Cholesky>
 #include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <array>
@@ -151,6 +152,34 @@ FittedLaw law_from(const Json& object, const std::string& source) {
   return law;
 }
 
+/// Noise of several responses, and how links were summed.
+void add_noise_and_links(Json& out, const FittedLaw& law) {
+  if (!law.link_sums.empty()) out["link_sums"] = law.link_sums;
+  const Matrix& covariance = law.noise_covariance;
+  if (covariance.size() == 0) return;
+  Json rows = Json::array();
+  for (Index k = 0; k < covariance.rows(); ++k) {
+    const Vector row = covariance.row(k).transpose();
+    rows.push_back(std::vector<double>(row.begin(), row.end()));
+  }
+  out["noise_covariance"] = std::move(rows);
+}
+
+Matrix noise_covariance_from(const Json& object, std::size_t outputs, const std::string& source) {
+  if (!object.contains("noise_covariance")) return {};
+  const auto rows = json_value<std::vector<std::vector<double>>>(object, "noise_covariance", source);
+  const bool square = rows.size() == outputs &&
+                      std::all_of(rows.begin(), rows.end(), [&](const auto& row) { return row.size() == outputs; });
+  Matrix made(static_cast<Index>(outputs), static_cast<Index>(outputs));
+  for (std::size_t k = 0; square && k < outputs; ++k)
+    made.row(Index(k)) = Eigen::Map<const Eigen::RowVectorXd>(rows[k].data(), Index(outputs));
+  if (!square || !made.allFinite() || !made.isApprox(made.transpose()) ||
+      Eigen::LLT<Matrix>(made).info() != Eigen::Success)
+    throw BadData(fmt::format("{}: \"noise_covariance\" must be a symmetric positive definite matrix of {} rows",
+                              source, outputs));
+  return made;
+}
+
 void add_plan(Json& out, const Result& fit) {
   out["objective"] = fit.objective.value;
   out["objective_name"] = fit.objective.name;
@@ -194,6 +223,7 @@ Json body_of(const Result& fit, const FitContext& context) {
   if (!fit.std_error_note.empty()) out["std_error_note"] = fit.std_error_note;
   add_law(out, context.law);
   add_plan(out, fit);
+  add_noise_and_links(out, context.law);
   out["identifiable"] = identifiable_of(fit);
   add_course(out, fit);
   out["version"] = version;
@@ -211,6 +241,16 @@ Json options_of(const Estimator& estimator) {
   return out;
 }
 
+/// Options of the estimator that was chosen that differ from those it would have by the options asked for.
+Json options_found(const FitContext& context) {
+  const Json asked = options_of(context.estimator), standard = options_of(*estimator_named(name_of(context.chosen))),
+             chosen = options_of(context.chosen);
+  Json out = Json::object();
+  for (const auto& [name, value] : chosen.items())
+    if (value != (asked.contains(name) ? asked[name] : standard[name])) out[name] = value;
+  return out;
+}
+
 Json codes_of(const std::vector<ColumnCode>& codes) {
   Json list = Json::array();
   for (const ColumnCode& code : codes) {
@@ -219,6 +259,7 @@ Json codes_of(const std::vector<ColumnCode>& codes) {
              {"kind", name_of(code.kind)}};
     if (code.kind == CodeKind::category) one["levels"] = code.levels;
     if (code.kind == CodeKind::category) one["reference"] = code.levels.front();
+    if (code.kind == CodeKind::date) one["dates"] = name_of(code.dates);
     if (code.indicator) one["missing"] = code.fill;
     list.push_back(std::move(one));
   }
@@ -229,13 +270,21 @@ ColumnCode code_from(const Json& object, const std::string& source) {
   ColumnCode code{.column = json_value<std::string>(object, "column", source)};
   code.response_side = json_value<std::string>(object, "table", source) == "responses";
   const auto kind = json_value<std::string>(object, "kind", source);
-  for (const CodeKind one : {CodeKind::number, CodeKind::truth, CodeKind::category})
+  for (const CodeKind one : {CodeKind::number, CodeKind::truth, CodeKind::date, CodeKind::category})
     if (kind == name_of(one)) code.kind = one;
   if (kind != name_of(code.kind))
     throw BadData(fmt::format("{}: the key \"kind\" holds \"{}\", which this version does not know", source, kind));
   if (code.kind == CodeKind::category) {
     code.levels = json_value<std::vector<std::string>>(object, "levels", source);
     if (code.levels.empty()) throw BadData(fmt::format("{}: the category \"{}\" has no levels", source, code.column));
+  }
+  if (code.kind == CodeKind::date) {
+    const auto dates = json_value<std::string>(object, "dates", source);
+    for (const DateOrder order : {DateOrder::year_first, DateOrder::day_first, DateOrder::month_first})
+      if (dates == name_of(order)) code.dates = order;
+    if (code.dates == DateOrder::unknown)
+      throw BadData(fmt::format("{}: the dates of \"{}\" are \"{}\"; year-first, day-first or month-first was expected",
+                                source, code.column, dates));
   }
   code.indicator = object.contains("missing");
   if (code.indicator) code.fill = json_value<double>(object, "missing", source);
@@ -310,6 +359,31 @@ RowColumns rows_from(const Json& columns, const std::string& source) {
   return rows;
 }
 
+Json events_of(const EventReading& events) {
+  Json made = Json::object();
+  if (!events.scales.empty()) made["transform"] = events.scales;
+  if (events.compensate) made["compensate"] = true;
+  if (!events.gates.empty()) made["gates"] = {{"file", events.gates}, {"content", events.gates_content}};
+  if (events.equal_mass_gates > 0) made["equal_mass_gates"] = events.equal_mass_gates;
+  return made;
+}
+
+EventReading events_from(const Json& columns, const std::string& source) {
+  EventReading events;
+  if (!columns.contains("events")) return events;
+  const Json saved = json_value<Json>(columns, "events", source);
+  if (saved.contains("transform")) events.scales = json_value<std::vector<std::string>>(saved, "transform", source);
+  if (saved.contains("compensate")) events.compensate = json_value<bool>(saved, "compensate", source);
+  if (saved.contains("gates")) {
+    const Json gates = json_value<Json>(saved, "gates", source);
+    events.gates = json_value<std::string>(gates, "file", source);
+    events.gates_content = json_value<std::string>(gates, "content", source);
+  }
+  if (saved.contains("equal_mass_gates"))
+    events.equal_mass_gates = json_value<Index>(saved, "equal_mass_gates", source);
+  return events;
+}
+
 Json context_of(const FitContext& context) {
   Json groups = Json::array();
   for (const GroupKey& key : context.columns.groups) groups.push_back({key.response_column, key.feature_column});
@@ -324,6 +398,8 @@ Json context_of(const FitContext& context) {
                {"groups", groups},
                {"soft_groups", soft_groups}};
   if (!(context.columns.rows == RowColumns{})) columns["rows"] = rows_of(context.columns.rows);
+  if (!context.columns.files.empty()) columns["files"] = context.columns.files;
+  if (!(context.columns.events == EventReading{})) columns["events"] = events_of(context.columns.events);
   if (!context.columns.codes.empty()) columns["codes"] = codes_of(context.columns.codes);
   if (!context.columns.formula.text.empty()) columns["formula"] = formula_of(context.columns.formula);
   return {{"columns", columns},
@@ -450,6 +526,8 @@ Estimator estimator_of(const Json& object, const char* key, const std::string& s
   } else {
     for (const char* name : older_options) options[name] = object.contains(name) ? object[name] : Json();
   }
+  if (std::string_view(key) == "chosen" && object.contains("chosen_options"))
+    options.update(json_value<Json>(object, "chosen_options", source));
   for (const auto& [name, standard] : option_values(*estimator)) {
     const auto found = options.find(name);
     if (found == options.end() || found->is_null()) continue;
@@ -483,6 +561,8 @@ FitContext context_from(const Json& object, const std::string& source) {
       context.columns.soft_groups.push_back({{left, right}, agreement});
   }
   context.columns.rows = rows_from(columns, source);
+  context.columns.events = events_from(columns, source);
+  if (columns.contains("files")) context.columns.files = json_value<std::vector<std::string>>(columns, "files", source);
   if (columns.contains("codes")) {
     for (const Json& one : json_value<Json>(columns, "codes", source))
       context.columns.codes.push_back(code_from(one, source));
@@ -494,6 +574,7 @@ FitContext context_from(const Json& object, const std::string& source) {
   context.model_state = json_value<std::vector<double>>(object, "model_state", source);
   context.model = json_value<std::string>(object, "model", source);
   context.law = law_from(object, source);
+  context.law.noise_covariance = noise_covariance_from(object, context.columns.response.size(), source);
   context.estimator = estimator_of(object, "method", source);
   context.chosen = object.contains("chosen") ? estimator_of(object, "chosen", source) : context.estimator;
   return context;
@@ -516,6 +597,7 @@ std::string to_json(const Result& fit, const FitContext& context) {
   older.update(options_of(context.estimator));
   for (const char* name : older_options) out[name] = older[name] == -1.0 ? Json() : older[name];
   out.update(context_of(context));
+  if (Json found = options_found(context); !found.empty()) out["chosen_options"] = std::move(found);
   return json_text(out, 2);
 }
 

@@ -1,5 +1,6 @@
 #include "report/pictures.hpp"
 
+#include <Eigen/Cholesky>
 #include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
@@ -94,7 +95,13 @@ std::vector<Distribution> distributions(const ReportInput& input) {
     if (x.cols() > 0) x.row(k) = problem.x.row(pair.response_row);
     z.row(k) = problem.z.row(pair.feature_row);
   }
-  const Matrix predicted = predict_linked(input.bound, x, z, input.result.parameters);
+  Matrix predicted = predict_linked(input.bound, x, z, input.result.parameters);
+  if (const Matrix& covariance = input.context.law.noise_covariance; covariance.size() > 0) {
+    // Rows were whitened; pictures are in the responses' own units.
+    const Matrix root = covariance.llt().matrixL();
+    y *= root.transpose();
+    predicted *= root.transpose();
+  }
   std::vector<Distribution> all;
   for (Index output = 0; output < problem.outputs(); ++output) {
     const double low = std::min(y.col(output).minCoeff(), predicted.col(output).minCoeff());
@@ -165,6 +172,25 @@ Landscape landscape(const ReportInput& input) {
     made.objective.push_back(evaluator.evaluate(w + offset * direction).objective);
   }
   return made;
+}
+
+std::vector<double> standardisation(const ReportInput& input) {
+  const AdditiveModel* additive = input.bound.additive();
+  const Problem& problem = input.problem;
+  if (additive == nullptr || problem.outputs() != 1) return {};
+  const double spread = column_spreads(problem.y)[0];
+  const Vector& w = input.result.parameters;
+  Vector spreads = Vector::Zero(w.size());
+  const auto add = [&](Side side, const Matrix& table) {
+    if (table.cols() > 0) spreads += column_spreads(additive->jacobian_part(side, input.bound.basis(side, table), w));
+  };
+  add(Side::feature, problem.z);
+  add(Side::response, problem.x);
+  if (!(spread > 0)) return {};
+  std::vector<double> factors;
+  for (Index k = 0; k < w.size(); ++k)
+    factors.push_back(is_intercept(input.result.names[std::size_t(k)]) ? std::nan("") : spreads[k] / spread);
+  return factors;
 }
 
 std::vector<CalibrationBin> calibration(const ReportInput& input) {

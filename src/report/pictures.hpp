@@ -36,6 +36,10 @@ struct Landscape {
 };
 [[nodiscard]] Landscape landscape(const ReportInput& input);
 
+/// What multiplies every parameter to give standard deviations of the response per standard deviation of its column;
+/// NaN for an intercept. Empty: the model, or several responses, have no such scale.
+[[nodiscard]] std::vector<double> standardisation(const ReportInput& input);
+
 /// Pairs by their probability, and how many of them are right.
 struct CalibrationBin {
   double from, to;

@@ -98,6 +98,24 @@ std::string law_of(const FittedLaw& law) {
   return out;
 }
 
+/// Of several responses with noise of their own, their standard deviations and correlations.
+std::string noise_of(const Result& fit, const FitContext& context) {
+  const Matrix& covariance = context.law.noise_covariance;
+  if (covariance.size() == 0) return fact("Noise sd", fmt::format("{:.6g}", fit.noise_sd));
+  const Vector sds = covariance.diagonal().cwiseSqrt();
+  const std::vector<std::string>& names = context.columns.response;
+  std::string out;
+  for (Index k = 0; k < sds.size(); ++k) {
+    std::string line = fmt::format("{} {:.6g}", names[std::size_t(k)], sds(k));
+    for (Index l = 0; l < k; ++l) {
+      const double correlation = covariance(k, l) / (sds(k) * sds(l));
+      if (correlation != 0) line += fmt::format(", correlation {:.3f} with {}", correlation, names[std::size_t(l)]);
+    }
+    out += fact(k == 0 ? "Noise sd" : "", line);
+  }
+  return out;
+}
+
 /// Between processes, or passes over tables in pieces; empty for one process and tables in memory.
 std::string shared_work(const Course& course) {
   const double kilobytes = course.bytes_per_evaluation / 1000;
@@ -127,7 +145,8 @@ std::string summary_of(const Result& fit, const FitContext& context) {
   if (!fit.std_error_note.empty()) out += fact("Standard errors", fit.std_error_note);
   out += law_of(context.law);
   out += fact("Matched share", fmt::format("{:.4f}", fit.plan.matched_share));
-  out += fact("Noise sd", fmt::format("{:.6g}", fit.noise_sd));
+  out += noise_of(fit, context);
+  if (!context.law.link_sums.empty()) out += fact("Likelihood", context.law.link_sums);
   out +=
       fact("Epsilon", fmt::format("{:.4g} ({:.3g} of the largest cost)", fit.plan.epsilon, fit.plan.epsilon_relative));
   out += fact("Objective", fmt::format("{:.8g} ({})", fit.objective.value, fit.objective.name));

@@ -12,7 +12,7 @@ namespace unshuffle {
 /// Among numbers also a dash, "none" and the like, which may be levels of a category.
 [[nodiscard]] bool is_missing_number(std::string_view cell);
 
-/// TRUE, yes and the like, in any case; none: anything else. 0 and 1 are numbers already.
+/// TRUE, yes and the like, in any case and several languages; none: anything else. 0 and 1 are numbers already.
 [[nodiscard]] std::optional<bool> truth_value(std::string_view cell);
 
 /// An error value of a spreadsheet, such as #N/A or #DIV/0!.

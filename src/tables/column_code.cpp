@@ -7,8 +7,9 @@
 #include <limits>
 #include <unordered_map>
 
+#include "core/text.hpp"
 #include "tables/cells.hpp"
-#include "tables/layout.hpp"
+#include "tables/contents.hpp"
 #include "unshuffle/core/error.hpp"
 
 namespace unshuffle {
@@ -31,15 +32,14 @@ Column number_column(const std::string& name, std::size_t rows) {
 }
 
 double number_of(const Table& table, const Column& column, std::size_t row, const ColumnCode& code) {
-  if (code.kind == CodeKind::truth) {
-    if (const auto truth = truth_value(column.text[row])) return *truth ? 1 : 0;
-    complain_of_cell(table, row, column, "TRUE or FALSE, yes or no was expected");
-  }
-  if (const auto number = parse_number(column.text[row], table.format)) return *number;
+  if (const auto value = cell_value(table, column, column.text[row], code)) return *value;
+  if (code.kind == CodeKind::truth) complain_of_cell(table, row, column, "TRUE or FALSE, yes or no was expected");
+  if (code.kind == CodeKind::date)
+    complain_of_cell(table, row, column, fmt::format("a date was expected, {}", name_of(code.dates)));
   complain_of_cell(table, row, column, "a number was expected");
 }
 
-/// Truth values and numbers: one column under the same name.
+/// Truth values, dates and numbers: one column under the same name.
 std::vector<Column> coded_in_place(const Table& table, const Column& column, const ColumnCode& code) {
   const auto rows = static_cast<std::size_t>(table.rows);
   std::vector<Column> made{number_column(code.column, rows)};
@@ -58,12 +58,12 @@ std::vector<Column> coded_in_place(const Table& table, const Column& column, con
   return made;
 }
 
-std::string unseen_level(const ColumnCode& code) {
+std::string unseen_level(const ColumnCode& code, const std::string& cell) {
   constexpr std::size_t shown = 10;
   const std::vector<std::string> first(code.levels.begin(),
                                        code.levels.begin() + static_cast<long>(std::min(shown, code.levels.size())));
-  return fmt::format("the fit knows the levels {}{} only", fmt::join(first, ", "),
-                     code.levels.size() > shown ? ", ..." : "");
+  return fmt::format("the fit knows the levels {}{} only{}", fmt::join(first, ", "),
+                     code.levels.size() > shown ? ", ..." : "", did_you_mean(cell, code.levels));
 }
 
 std::vector<Column> coded_as_category(const Table& table, const Column& column, const ColumnCode& code) {
@@ -84,7 +84,7 @@ std::vector<Column> coded_as_category(const Table& table, const Column& column, 
       if (found->second > 0) made[found->second - 1].numbers[row] = 1;
     } else if (!is_missing(cell)) {
       throw BadData(fmt::format("{}, row {}: column \"{}\" holds \"{}\"; {}", table.source, row + 1, column.name, cell,
-                                unseen_level(code)));
+                                unseen_level(code, cell)));
     } else if (code.indicator) {
       made.back().numbers[row] = 1;
     } else {
@@ -100,10 +100,25 @@ std::string name_of(CodeKind kind) {
   switch (kind) {
     case CodeKind::truth:
       return "truth";
+    case CodeKind::date:
+      return "date";
     case CodeKind::category:
       return "category";
     default:
       return "number";
+  }
+}
+
+std::string name_of(DateOrder order) {
+  switch (order) {
+    case DateOrder::year_first:
+      return "year-first";
+    case DateOrder::day_first:
+      return "day-first";
+    case DateOrder::month_first:
+      return "month-first";
+    default:
+      return "unknown";
   }
 }
 

@@ -8,7 +8,7 @@
 
 #include "tables/cells.hpp"
 #include "tables/contents.hpp"
-#include "tables/layout.hpp"
+#include "tables/dates.hpp"
 
 namespace unshuffle {
 namespace {
@@ -37,19 +37,16 @@ void describe_text(const Column& column, ColumnSummary& out) {
 
 /// A mixture is a column of numbers with stray cells.
 ColumnSummary describe_as(CodeKind kind, const Table& table, const Column& column) {
-  ColumnSummary out{.name = column.name};
-  out.kind = kind == CodeKind::category ? ColumnKind::text
-             : kind == CodeKind::truth  ? ColumnKind::truth
-                                        : ColumnKind::number;
+  ColumnSummary out{.name = column.name, .kind = kind};
+  const ColumnCode code{
+      .column = column.name, .kind = kind, .dates = date_order_of(column).value_or(DateOrder::unknown)};
   std::vector<double> numbers;
   for (std::size_t row = 0; row < column.text.size(); ++row) {
     const std::string& cell = column.text[row];
     if (is_missing_in(kind, cell)) {
       ++out.missing;
-    } else if (const auto truth = truth_value(cell); kind == CodeKind::truth && truth) {
-      numbers.push_back(*truth ? 1 : 0);
-    } else if (const auto number = parse_number(cell, table.format); kind == CodeKind::number && number) {
-      numbers.push_back(*number);
+    } else if (const auto value = cell_value(table, column, cell, code); value && kind != CodeKind::category) {
+      numbers.push_back(*value);
     } else if (kind == CodeKind::number && out.stray.empty()) {
       out.stray = fmt::format("\"{}\" in row {}", cell, row + 1);
     }
@@ -73,11 +70,6 @@ std::vector<ColumnSummary> describe(const Table& table) {
     }
   }
   return all;
-}
-
-std::string name_of(ColumnKind kind) {
-  if (kind == ColumnKind::number) return "number";
-  return kind == ColumnKind::truth ? "true or false" : "text";
 }
 
 }  // namespace unshuffle

@@ -1,4 +1,5 @@
 #include "tables/design.hpp"
+#include "core/text.hpp"
 
 #include <fmt/format.h>
 
@@ -26,13 +27,15 @@ void add_once(Words& words, const std::string& word) {
 Expression parsed(const FormulaFactor& factor) { return FormulaReader(factor.expression).expression(); }
 
 [[noreturn]] void complain_of_no_column(const std::string& name, const Table& responses, const Table* features) {
-  const auto listed = [](const Table& table) {
-    Words names;
-    for (const Column& column : table.columns) names.push_back(column.name);
+  Words all;
+  const auto listed = [&](const Table& table) {
+    const Words names = table.names();
+    all.insert(all.end(), names.begin(), names.end());
     return fmt::format("{} has {}", table.source, fmt::join(names, ", "));
   };
-  throw BadData(fmt::format("formula: there is no column \"{}\"; {}{}", name, listed(responses),
-                            features == nullptr ? "" : "; " + listed(*features)));
+  std::string there = listed(responses);
+  if (features != nullptr) there += "; " + listed(*features);
+  throw BadData(fmt::format("formula: there is no column \"{}\"{}; {}", name, did_you_mean(name, all), there));
 }
 
 bool is_common_key(const std::string& name, const std::vector<GroupKey>& groups) {
@@ -242,6 +245,13 @@ std::vector<std::size_t> factors_of(const std::vector<FormulaTerm>& terms) {
   return factors;
 }
 
+/// Factors of terms, and of the offset.
+std::vector<std::size_t> features_of(const Formula& formula) {
+  std::vector<std::size_t> factors = factors_of(formula.terms);
+  if (formula.offset) factors.push_back(*formula.offset);
+  return factors;
+}
+
 }  // namespace
 
 FormulaColumns columns_used(const Formula& formula, const Table& responses, const Table* features,
@@ -251,7 +261,7 @@ FormulaColumns columns_used(const Formula& formula, const Table& responses, cons
     require_response(name, responses, features);
     add_once(used.response, name);
   });
-  use_columns(formula, factors_of(formula.terms), used.categories, [&](const std::string& name) {
+  use_columns(formula, features_of(formula), used.categories, [&](const std::string& name) {
     add_once(is_of_responses(name, responses, features, groups) ? used.x : used.z, name);
   });
   return used;
@@ -261,7 +271,7 @@ FormulaColumns columns_used(const Formula& formula, const std::vector<FittedFact
   FormulaColumns used;
   use_columns(formula, factors_of(formula.response), used.categories,
               [&](const std::string& name) { add_once(used.response, name); });
-  for (const std::size_t at : factors_of(formula.terms)) {
+  for (const std::size_t at : features_of(formula)) {
     use_columns(formula, {at}, used.categories,
                 [&](const std::string& name) { add_once(factors[at].response_side ? used.x : used.z, name); });
   }
@@ -274,6 +284,7 @@ std::vector<FittedFactor> learn_factors(const Formula& formula, const FormulaCol
   const auto learn = [&](std::size_t at, bool of_responses) {
     const FormulaTable& of = of_responses || features == nullptr ? responses : *features;
     factors[at] = learn_factor(parsed(formula.factors[at]), of.table);
+    factors[at].name = formula.factors[at].name;
     factors[at].response_side = of_responses;
   };
   for (const std::size_t at : factors_of(formula.response)) {
@@ -284,10 +295,12 @@ std::vector<FittedFactor> learn_factors(const Formula& formula, const FormulaCol
     if (endings_of(parsed(formula.factors[at]), factors[at], false) != Words{""})
       throw InvalidInput(fmt::format("formula: {} has several columns; a response has one", factors[at].name));
   }
-  for (const std::size_t at : factors_of(formula.terms)) {
+  for (const std::size_t at : features_of(formula)) {
     const Table& other = features == nullptr ? responses.table : features->table;
     learn(at, side_of(parsed(formula.factors[at]), used, responses.table, other));
   }
+  if (formula.offset && !factors[*formula.offset].levels.empty())
+    throw BadData(fmt::format("formula: {} holds text; numbers were expected", factors[*formula.offset].name));
   if (features != nullptr) require_one_table(formula, factors, responses.table, features->table);
   return factors;
 }
@@ -314,6 +327,7 @@ FormulaNames names_of(const Formula& formula, const std::vector<FittedFactor>& f
     Words& of = is_of_responses(term, factors) ? names.x : names.z;
     for (std::string& name : names_of_product(term, formula, factors)) of.push_back(std::move(name));
   }
+  if (formula.offset) names.offset = factors[*formula.offset].name;
   return names;
 }
 
@@ -322,6 +336,8 @@ void add_columns(const FormulaTable& to, const Formula& formula, const std::vect
   std::vector<ScopedTerm> terms;
   if (part == FormulaPart::response) {
     for (const FormulaTerm& term : formula.response) terms.push_back({{term.front(), false}});
+  } else if (part == FormulaPart::offset) {
+    terms.push_back({{formula.offset.value(), false}});
   } else {
     terms = scoped_terms(formula, factors);
     std::erase_if(terms,

@@ -37,10 +37,11 @@ struct FormulaTable {
 /// Names of the columns of all terms.
 struct FormulaNames {
   std::vector<std::string> response, x, z;
+  std::string offset{};
 };
 [[nodiscard]] FormulaNames names_of(const Formula& formula, const std::vector<FittedFactor>& factors);
 
-enum class FormulaPart { response, x, z };
+enum class FormulaPart { response, x, z, offset };
 
 /// Adds the columns of one part to the table, which may replace columns of the same name.
 void add_columns(const FormulaTable& to, const Formula& formula, const std::vector<FittedFactor>& factors,

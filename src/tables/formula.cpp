@@ -121,14 +121,14 @@ class FormulaParser {
     Terms left = interaction();
     for (;;) {
       if (reader_.take("*")) {
-        const Terms right = interaction();
+        const Terms right = operand();
         const Terms both = products_of(left, right);
         add_all(left, right);
         add_all(left, both);
       } else if (reader_.take("/")) {
-        left = nested(std::move(left), interaction());
+        left = nested(std::move(left), operand());
       } else if (reader_.take("%in%")) {
-        left = nested(interaction(), left);
+        left = nested(operand(), left);
       } else {
         return left;
       }
@@ -136,9 +136,21 @@ class FormulaParser {
     }
   }
 
+  /// The right side of an operator of products.
+  Terms operand() {
+    ++operands_;
+    Terms right = interaction();
+    --operands_;
+    return right;
+  }
+
   Terms interaction() {
     Terms left = power();
-    while (reader_.take(":")) left = products_of(left, power());
+    while (reader_.take(":")) {
+      ++operands_;
+      left = products_of(left, power());
+      --operands_;
+    }
     return left;
   }
 
@@ -176,11 +188,20 @@ class FormulaParser {
       reader_.complain(place, "a number other than 0 and 1 is no term; numbers stand in I(), as in I(2 * age)");
     if (one.kind != Expression::Kind::column && one.kind != Expression::Kind::call)
       reader_.complain(place, "a column or a function was expected");
-    if (one.kind == Expression::Kind::call && one.word == "offset")
-      reader_.complain(place,
-                       "offset() cannot be used yet; where it is a column of the responses, subtract it from the "
-                       "response: I(y - offset)");
+    if (one.kind == Expression::Kind::call && one.word == "offset") return offset(one, place);
     return {{factor(one)}};
+  }
+
+  /// No term: nothing is estimated of it.
+  Terms offset(const Expression& call, std::size_t place) {
+    const bool alone = depth_ == 0 && operands_ == 0 && (reader_.at_end() || reader_.sees("+") || reader_.sees("-"));
+    if (!alone) reader_.complain(place, "offset() is added to the others and not part of a product or a bracket");
+    if (formula_.offset) reader_.complain(place, "a second offset(); add the two inside one: offset(a + b)");
+    if (call.parts.size() != 1 || !call.keywords.front().empty())
+      reader_.complain(place, "offset(column) or offset(log(column)) was expected");
+    formula_.offset = formula_.factors.size();
+    formula_.factors.push_back({name_of(call), text_of(call.parts.front())});
+    return {};
   }
 
   Terms bracket(std::size_t place) {
@@ -221,6 +242,7 @@ class FormulaParser {
   Formula formula_;
   bool has_dot_ = false;
   int depth_ = 0;
+  int operands_ = 0;  ///< Operators of products to the left.
 };
 
 }  // namespace

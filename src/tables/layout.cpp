@@ -4,16 +4,17 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "core/text.hpp"
 #include "tables/cells.hpp"
 #include "tables/line_ends.hpp"
+#include "tables/numbers.hpp"
 
 namespace unshuffle {
 namespace {
 
-constexpr std::string_view delimiters = ",;\t|";  // in the order in which they are preferred
+constexpr std::string_view delimiters = ",;\t| ";  // in the order in which they are preferred
+constexpr std::string_view all_but_spaces = delimiters.substr(0, 4);
 
 /// Fields of a row by each of the delimiters.
 using FieldCounts = std::array<long, delimiters.size()>;
@@ -63,6 +64,7 @@ bool quoted_first(std::string_view row) { return row.starts_with('"'); }
 struct Separation {
   char delimiter = ',';
   bool header_lacks_first = false;
+  bool consistent = true;  ///< All rows have the fields of the header, more than one.
 };
 
 /// A header without delimiters over rows with one comma each: decimal commas in a single column. Row names would be
@@ -82,10 +84,12 @@ bool is_column_of_decimal_commas(const std::vector<std::string_view>& rows) {
 
 /// The first delimiter by which the header and all rows have the same number of fields, more than one; by that with
 /// most fields in the header if there is none, so that the complaint is about the row that breaks the rule.
-Separation separation_of(const std::vector<std::string_view>& rows) {
+Separation separation_of(const std::vector<std::string_view>& rows, std::string_view candidates) {
   if (rows.empty()) return {};
-  if (is_column_of_decimal_commas(rows)) return {';', false};
-  const FieldCounts header = fields_of(rows[0]);
+  if (candidates != " " && is_column_of_decimal_commas(rows)) return {';', false};
+  FieldCounts header = fields_of(rows[0]);
+  for (std::size_t k = 0; k < delimiters.size(); ++k)
+    if (candidates.find(delimiters[k]) == std::string_view::npos) header[k] = 0;
   std::vector<FieldCounts> counts;
   for (std::size_t at = 1; at < rows.size(); ++at) counts.push_back(fields_of(rows[at]));
   const auto all_have = [&](std::size_t k, long fields) {
@@ -95,10 +99,47 @@ Separation separation_of(const std::vector<std::string_view>& rows) {
     if (header[k] > 1 && all_have(k, header[k])) return {delimiters[k], false};
   for (std::size_t k = 0; k < delimiters.size() && counts.size() > 1; ++k) {
     const bool row_names = std::all_of(rows.begin() + 1, rows.end(), quoted_first);
-    if (all_have(k, header[k] + 1) && (header[k] > 1 || row_names)) return {delimiters[k], true};
+    if (header[k] > 0 && all_have(k, header[k] + 1) && (header[k] > 1 || row_names)) return {delimiters[k], true};
   }
   const auto most = std::max_element(header.begin(), header.end());
-  return {*most > 1 ? delimiters[static_cast<std::size_t>(most - header.begin())] : ',', false};
+  return {*most > 1 ? delimiters[static_cast<std::size_t>(most - header.begin())] : ',', false, false};
+}
+
+/// One space for every run of spaces and tabs outside quotes, and none at the ends of lines.
+std::string with_single_spaces(std::string_view text) {
+  std::string single;
+  single.reserve(text.size());
+  bool quoted = false, gap = false;
+  for (const char c : text) {
+    const bool line_end = c == '\n' || c == '\r';
+    if (!quoted && (c == ' ' || c == '\t')) {
+      gap = true;
+      continue;
+    }
+    const bool at_start = single.empty() || single.back() == '\n' || single.back() == '\r';
+    if (gap && !line_end && !at_start) single += ' ';
+    gap = false;
+    if (c == '"') quoted = !quoted;
+    single += c;
+  }
+  return single;
+}
+
+bool has_number_column(const std::vector<std::string_view>& rows) {
+  std::vector<bool> numbers;
+  for (auto row = rows.begin() + 1; row != rows.end(); ++row) {
+    std::size_t field = 0, begin = 0;
+    bool quoted = false;
+    for (std::size_t at = 0; at <= row->size(); ++at) {
+      if (at < row->size() && (*row)[at] == '"') quoted = !quoted;
+      if (at < row->size() && ((*row)[at] != ' ' || quoted)) continue;
+      if (numbers.size() <= field) numbers.push_back(true);
+      numbers[field] = numbers[field] && parse_number(row->substr(begin, at - begin)).has_value();
+      begin = at + 1;
+      ++field;
+    }
+  }
+  return std::find(numbers.begin(), numbers.end(), true) != numbers.end();
 }
 
 /// Spreadsheets write "sep=;" as a first line and read the delimiter from it.
@@ -173,50 +214,9 @@ void leave_out_comments(Layout& layout, std::string_view text) {
   if (begin < text.size()) layout.stretches.push_back(text.substr(begin));
 }
 
-/// The digits before the decimal separator, in groups of three if they are separated at all. Appends them without
-/// separators and returns what follows; none: they are grouped in another way.
-std::optional<std::string_view> append_whole_part(std::string& plain, std::string_view text, char thousands) {
-  const auto digits_at = [&](std::size_t at) {
-    std::size_t count = 0;
-    while (at + count < text.size() && std::isdigit(static_cast<unsigned char>(text[at + count])) != 0) ++count;
-    return count;
-  };
-  std::size_t at = digits_at(0);
-  plain += text.substr(0, at);
-  if (thousands == 0 || at >= text.size() || text[at] != thousands) return text.substr(at);
-  if (at == 0 || at > 3) return std::nullopt;
-  while (at < text.size() && text[at] == thousands) {
-    if (digits_at(at + 1) != 3) return std::nullopt;
-    plain += text.substr(at + 1, 3);
-    at += 4;
-  }
-  return text.substr(at);
-}
-
-/// Unbroken spaces, which French and Swiss programs put between groups of digits, as plain ones.
-std::string with_plain_spaces(std::string_view text) {
-  std::string plain(text);
-  for (const std::string_view space : {"\xC2\xA0", "\xE2\x80\xAF", "\xE2\x80\x89"}) {
-    for (auto at = plain.find(space); at != std::string::npos; at = plain.find(space))
-      plain.replace(at, space.size(), " ");
-  }
-  return plain;
-}
-
-/// Whether every cell that is not missing is a number in this format, and there is one.
-bool writes_numbers(const Column& column, const TextFormat& format) {
-  bool any = false;
-  for (const std::string& cell : column.text) {
-    if (is_missing_number(cell)) continue;
-    if (!parse_number(cell, format)) return false;
-    any = true;
-  }
-  return any;
-}
-
 }  // namespace
 
-Layout layout_of(std::string_view text) {
+Layout layout_of(std::string_view text, Separators separators) {
   Layout layout;
   const std::string_view first = row_at(text, 0);
   const std::optional<char> told = delimiter_line(first);
@@ -225,7 +225,7 @@ Layout layout_of(std::string_view text) {
     ++layout.first_line;
   }
   const std::vector<std::string_view> rows = first_rows(text);
-  const Separation separation = separation_of(rows);
+  const Separation separation = separation_of(rows, separators == Separators::spaces ? " " : all_but_spaces);
   layout.format.delimiter = told.value_or(separation.delimiter);
   layout.format.header_lacks_first = separation.header_lacks_first;
   const Preamble preamble = preamble_of(text, rows, layout.format.delimiter);
@@ -236,51 +236,15 @@ Layout layout_of(std::string_view text) {
   return layout;
 }
 
-std::optional<double> parse_number(std::string_view text, const TextFormat& format) {
-  if (format.decimal == '.' && format.thousands == 0) return parse_number(text);
-  const std::string spaced = format.thousands == ' ' ? with_plain_spaces(text) : std::string(text);
-  std::string_view left(spaced);
-  std::string plain;
-  if (left.starts_with('-')) plain = "-";
-  if (left.starts_with('-') || left.starts_with('+')) left.remove_prefix(1);
-  if (left.starts_with('-') || left.starts_with('+')) return std::nullopt;  // +-1 is no number
-  const auto rest = append_whole_part(plain, left, format.thousands);
-  if (!rest) return std::nullopt;
-  left = *rest;
-  if (left.starts_with(format.decimal)) {
-    plain += '.';
-    left.remove_prefix(1);
-  }
-  if (left.find_first_of(".,+' ") == 0) return std::nullopt;
-  plain += left;
-  return parse_number(plain);
-}
-
-std::optional<TextFormat> number_format_of(const Table& table) {
-  struct Candidate {
-    char decimal, thousands;
-  };
-  constexpr std::array<Candidate, 6> candidates{
-      {{',', '.'}, {'.', ','}, {'.', ' '}, {'.', '\''}, {',', ' '}, {',', '\''}}};
-  std::array<Index, candidates.size()> columns{};
-  for (const Column& column : table.columns) {
-    if (column.numeric()) continue;
-    for (std::size_t k = 0; k < candidates.size(); ++k) {
-      TextFormat format = table.format;
-      format.decimal = candidates[k].decimal;
-      format.thousands = candidates[k].thousands;
-      if (!writes_numbers(column, table.format) && writes_numbers(column, format)) ++columns[k];
-    }
-  }
-  const auto best = std::max_element(columns.begin(), columns.end());
-  if (*best == 0) return std::nullopt;
-  // 1,234 is one or a thousand. Programs separate by semicolons where the comma is the decimal separator.
-  const bool ambiguous = columns[0] == *best && columns[1] == *best;
-  if (ambiguous && table.format.delimiter != ';') return std::nullopt;
-  TextFormat format = table.format;
-  format.decimal = candidates[static_cast<std::size_t>(best - columns.begin())].decimal;
-  format.thousands = candidates[static_cast<std::size_t>(best - columns.begin())].thousands;
-  return format;
+std::string single_spaced(std::string_view text) {
+  const std::vector<std::string_view> rows = first_rows(text);
+  if (rows.size() < 2 || rows[1].find_first_of(" \t") == std::string_view::npos) return {};
+  if (delimiter_line(row_at(text, 0)) || separation_of(rows, all_but_spaces).consistent) return {};
+  std::vector<std::string> single;
+  for (const std::string_view row : rows) single.push_back(with_single_spaces(row));
+  const std::vector<std::string_view> views(single.begin(), single.end());
+  if (!separation_of(views, " ").consistent || !has_number_column(views)) return {};
+  return with_single_spaces(text);
 }
 
 std::vector<std::string> described(const Layout& layout) {
@@ -289,6 +253,7 @@ std::vector<std::string> described(const Layout& layout) {
   if (format.delimiter == ';') words.emplace_back("semicolon-separated");
   if (format.delimiter == '\t') words.emplace_back("tab-separated");
   if (format.delimiter == '|') words.emplace_back("separated by |");
+  if (format.delimiter == ' ') words.emplace_back("separated by spaces");
   if (format.decimal == ',') words.emplace_back("decimal commas");
   if (format.decimal == '.' && format.thousands == ',') words.emplace_back("commas between thousands");
   if (format.decimal == '.' && format.thousands == ' ') words.emplace_back("spaces between thousands");

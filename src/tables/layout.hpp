@@ -1,7 +1,6 @@
 // How a text file lays out its table: separators, comments, and the way it writes numbers.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,14 +18,12 @@ struct Layout {
 
 /// Judged by the first lines; what is no plain CSV in a consistent way is taken for plain CSV, and its reader
 /// complains.
-[[nodiscard]] Layout layout_of(std::string_view text);
+enum class Separators { signs, spaces };
+[[nodiscard]] Layout layout_of(std::string_view text, Separators separators = Separators::signs);
 
-/// A finite number as the format writes it; none: anything else. Numbers in groups of three digits count only if every
-/// group has three.
-[[nodiscard]] std::optional<double> parse_number(std::string_view text, const TextFormat& format);
-
-/// How the columns of `table` that were read as text write numbers; none: as plain CSV does, or it cannot be told.
-[[nodiscard]] std::optional<TextFormat> number_format_of(const Table& table);
+/// A table whose cells are separated by spaces, as R and Fortran write them, with one space between cells; empty: it is
+/// none. A column of it holds numbers, or any text would be one.
+[[nodiscard]] std::string single_spaced(std::string_view text);
 
 /// "semicolon-separated", "decimal commas" and so on; nothing for plain CSV.
 [[nodiscard]] std::vector<std::string> described(const Layout& layout);

@@ -9,8 +9,9 @@
 
 #include "tables/cells.hpp"
 #include "tables/contents.hpp"
+#include "tables/dates.hpp"
 #include "tables/design.hpp"
-#include "tables/layout.hpp"
+#include "tables/numbers.hpp"
 #include "unshuffle/core/error.hpp"
 
 namespace unshuffle {
@@ -101,10 +102,13 @@ std::string reason_to_leave_out(const Table& table, const Column& column, const 
   const auto levels = levels_of(column);
   const std::optional<CodeKind> kind = kind_of(table, column);
   if (levels.empty()) return "holds no values: left out";
-  if (kind != CodeKind::category) return "";
+  if (kind == CodeKind::date)
+    return fmt::format("holds dates such as {}: left out; {} in days since 1970-01-01", levels.begin()->first, use);
   Index cells = 0;
   for (const auto& [level, count] : levels) cells += count;
-  if (levels.size() == 1) return fmt::format("holds \"{}\" in every row: left out", levels.begin()->first);
+  if (levels.size() == 1 && kind != CodeKind::number)
+    return fmt::format("holds \"{}\" in every row: left out", levels.begin()->first);
+  if (kind != CodeKind::category) return "";
   if (static_cast<Index>(levels.size()) == cells)
     return "has another text in every row: left out; use it as a key with --group";
   if (levels.size() > most_levels)
@@ -188,11 +192,11 @@ KeptRows drop_rows(Table& table, const MissingCells& missing) {
   return kept;
 }
 
-double mean_of(const Table& table, const Column& column, CodeKind kind) {
+double mean_of(const Table& table, const Column& column, const ColumnCode& code) {
   double sum = 0, count = 0;
   for (const std::string& cell : column.text) {
     if (is_missing_number(cell)) continue;
-    sum += kind == CodeKind::truth ? static_cast<double>(*truth_value(cell)) : *parse_number(cell, table.format);
+    sum += *cell_value(table, column, cell, code);
     ++count;
   }
   return sum / count;
@@ -204,6 +208,7 @@ struct TableSide {
   UsedColumns used;
   bool response_side;
   std::vector<ColumnCode> codes{};
+  DateOrder dates = DateOrder::unknown;  ///< Where the cells of a column do not tell.
 };
 
 /// Open and named ones.
@@ -283,6 +288,19 @@ void note_category(const Table& table, const ColumnCode& code, ColumnNames& note
                               code.levels.size() == 2 ? "has a coefficient" : "have coefficients"));
 }
 
+/// The order of the column's dates, or the one that was given where they may be read in two ways.
+DateOrder settled_dates(const TableSide& side, const Column& column) {
+  const DateOrder order = date_order_of(column).value();
+  if (order != DateOrder::unknown) return order;
+  if (side.dates == DateOrder::day_first || side.dates == DateOrder::month_first) return side.dates;
+  const auto first =
+      std::find_if(column.text.begin(), column.text.end(), [](const auto& cell) { return !is_missing_number(cell); });
+  throw BadData(
+      fmt::format("{}: column \"{}\" holds dates such as {}, of which no cell tells day and month apart; say "
+                  "--dates day-first or --dates month-first",
+                  side.table.source, column.name, *first));
+}
+
 std::optional<ColumnCode> code_of(const TableSide& side, const std::string& name, bool feature) {
   const Column& column = side.table.column(name);
   if (column.numeric()) return std::nullopt;
@@ -290,6 +308,7 @@ std::optional<ColumnCode> code_of(const TableSide& side, const std::string& name
   if (!kind || (*kind == CodeKind::category && !feature)) return std::nullopt;
   ColumnCode code{.column = name, .response_side = side.response_side, .kind = *kind};
   if (*kind == CodeKind::category) code.levels = ordered_levels(levels_of(column));
+  if (*kind == CodeKind::date) code.dates = settled_dates(side, column);
   return code;
 }
 
@@ -299,9 +318,12 @@ void code_columns(TableSide& side, const ColumnNames& indicated, ColumnNames& no
     std::optional<ColumnCode> code = code_of(side, name, feature);
     if (!code) return;
     if (code->kind == CodeKind::category) note_category(side.table, *code, notes);
+    if (code->kind == CodeKind::date)
+      notes.push_back(fmt::format("{}: column \"{}\" holds dates, {}: days since 1970-01-01", side.table.source, name,
+                                  name_of(code->dates)));
     code->indicator = contains(indicated, name);
     if (code->indicator && code->kind != CodeKind::category)
-      code->fill = mean_of(side.table, side.table.column(name), code->kind);
+      code->fill = mean_of(side.table, side.table.column(name), *code);
     side.codes.push_back(std::move(*code));
   };
   for (const std::string& name : side.used.given) add(name, false);
@@ -339,12 +361,10 @@ ColumnNames searched_columns(const TableSide& side) {
                             fmt::join(words, " and ")));
 }
 
-/// The last row of a sheet may be the sum of the others.
+/// Of a data frame, the last row may be the sum of the others; files were read without it.
 void leave_out_total(const TableSide& side, MissingCells& missing, ColumnNames& notes) {
-  if (side.table.rows < 2) return;
-  const auto says = [](const Column& column) { return !column.text.empty() && says_total(column.text.back()); };
-  const auto column = std::find_if(side.table.columns.begin(), side.table.columns.end(), says);
-  if (column == side.table.columns.end()) return;
+  const Column* column = total_column(side.table);
+  if (column == nullptr) return;
   missing.row.back() = true;
   notes.push_back(fmt::format("{}: the last row, whose column \"{}\" holds \"{}\", is a total and left out",
                               side.table.source, column->name, column->text.back()));
@@ -474,7 +494,12 @@ void apply_formula(const ReadFormula& read, Table& responses, Table* features, C
   add_columns(left, read.formula, factors, FormulaPart::x);
   add_columns(right, read.formula, factors, FormulaPart::z);
   add_columns(left, read.formula, factors, FormulaPart::response);
+  if (read.formula.offset)
+    add_columns(factors[*read.formula.offset].response_side ? left : right, read.formula, factors, FormulaPart::offset);
   FormulaNames names = names_of(read.formula, factors);
+  if (!names.offset.empty() && !columns.rows.offset.empty() && columns.rows.offset != names.offset)
+    throw InvalidInput("the formula has an offset(); leave out --offset");
+  if (!names.offset.empty()) columns.rows.offset = names.offset;
   note_categories(columns.formula, names, responses, right.table, done.notes);
   if (names.z.empty() && features != nullptr)
     throw InvalidInput(
@@ -496,6 +521,7 @@ void add_formula_columns(Table& rows, const Formula& formula, const std::vector<
   const FormulaTable to{rows, all};
   add_columns(to, formula, factors, FormulaPart::x);
   add_columns(to, formula, factors, FormulaPart::z);
+  if (formula.offset) add_columns(to, formula, factors, FormulaPart::offset);
   if (hold == RowsHold::features_and_responses) add_columns(to, formula, factors, FormulaPart::response);
 }
 
@@ -606,6 +632,7 @@ Preparation prepare(Table& responses, Table* features, ColumnChoice& columns, co
   std::vector<TableSide> sides =
       by_formula ? sides_of_formula(responses, features, columns, read.used) : sides_of(responses, features, columns);
   for (TableSide& side : sides) {
+    side.dates = options.dates;
     require_columns(side);
     leave_out_columns(side, done.notes);
   }
@@ -671,7 +698,8 @@ void code_rows(Table& rows, const ColumnChoice& columns, RowsHold hold) {
     TableSide side{rows, {}, false, std::move(codes)};
     ColumnNames names = hold == RowsHold::features ? ColumnNames{} : responses;
     for (const ColumnNames* of : {&read.used.x, &read.used.z}) names.insert(names.end(), of->begin(), of->end());
-    for (const std::string* name : {&columns.rows.offset, &columns.rows.trials})
+    const std::string none;
+    for (const std::string* name : {read.formula.offset ? &none : &columns.rows.offset, &columns.rows.trials})
       if (!name->empty()) names.push_back(*name);
     require_complete(rows, names, read.used.categories);
     add_number_codes(side, names);

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -20,9 +21,11 @@
 
 #include "core/in_parallel.hpp"
 #include "core/text.hpp"
+#include "tables/contents.hpp"
 #include "tables/file_text.hpp"
 #include "tables/layout.hpp"
 #include "tables/line_ends.hpp"
+#include "tables/numbers.hpp"
 #include "unshuffle/core/error.hpp"
 
 namespace unshuffle {
@@ -174,7 +177,8 @@ class NumberReader final : public Scanner {
     }
     if (column >= static_cast<long>(table_.columns.size())) return;  // row() reports it.
     Column& target = table_.columns[static_cast<std::size_t>(column)];
-    const auto number = plain_numbers_ ? parse_number(text) : parse_number(text, table_.format);
+    const bool plain = plain_numbers_ && target.unit.empty();
+    const auto number = plain ? parse_number(text) : number_in(table_, target, text);
     if (number) target.holds_numbers = true;
     if (text.empty() && target.empty_cells++ == 0) target.first_empty_line = line();
     if (target.numeric() && number) {
@@ -196,6 +200,8 @@ class NumberReader final : public Scanner {
   void end_header() {
     header_ = false;
     require_names();
+    for (std::size_t at = 0; at < std::min(table_.columns.size(), table_.format.units.size()); ++at)
+      table_.columns[at].unit = table_.format.units[at];
     std::set<std::string> seen;
     for (std::size_t at = 0; at < table_.columns.size(); ++at) {
       const std::string& name = table_.columns[at].name;
@@ -342,14 +348,38 @@ Table read(const Layout& layout, const std::string& source, KeepText keep_text) 
   return table;
 }
 
+/// Cuts the last row off. Its cells are on a line of their own but for quotes, where it stays.
+bool cut_last_row(Layout& layout) {
+  std::string_view& last = layout.stretches.back();
+  std::string_view text = last;
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.remove_suffix(1);
+  const auto begin = text.find_last_of("\r\n");
+  if (begin == std::string_view::npos || std::count(text.begin() + long(begin), text.end(), '"') % 2 != 0) return false;
+  last = text.substr(0, begin + 1);
+  return true;
+}
+
+/// The signs of money and of shares that whole columns have.
+bool note_units(Table& table, TextFormat& format) {
+  for (Column& column : table.columns) {
+    column.unit = column.numeric() ? "" : unit_of(column);
+    format.units.push_back(column.unit);
+  }
+  return std::any_of(format.units.begin(), format.units.end(), [](const std::string& unit) { return !unit.empty(); });
+}
+
 /// Read once more if its numbers are not written in the plain way. A column that only plain numbers make sense of
 /// refutes another way.
 Table read_numbers_as_written(Layout& layout, const std::string& source, KeepText keep_text) {
   Table table = read(layout, source, keep_text);
-  const std::optional<TextFormat> format = number_format_of(table);
-  if (!format) return table;
   Layout other = layout;
-  other.format = *format;
+  const bool any_unit = note_units(table, other.format);
+  const std::optional<TextFormat> format = number_format_of(table);
+  if (!format && !any_unit) return table;
+  if (format) {
+    other.format.decimal = format->decimal;
+    other.format.thousands = format->thousands;
+  }
   Table again = read(other, source, keep_text);
   for (std::size_t at = 0; at < table.columns.size(); ++at)
     if (table.columns[at].numeric() && !again.columns[at].numeric()) return table;
@@ -366,6 +396,16 @@ bool is_index(const Column& column) {
   const std::set<double> distinct(column.numbers.begin(), column.numbers.end());
   const auto whole = [](double number) { return number == std::floor(number); };
   return distinct.size() == column.numbers.size() && std::all_of(distinct.begin(), distinct.end(), whole);
+}
+
+/// "wage" in $, for every unit.
+std::vector<std::string> unit_words(const Table& table) {
+  std::map<std::string, std::vector<std::string>> columns;
+  for (const Column& column : table.columns)
+    if (!column.unit.empty()) columns[column.unit].push_back('"' + column.name + '"');
+  std::vector<std::string> words;
+  for (const auto& [unit, names] : columns) words.push_back(fmt::format("{} in {}", fmt::join(names, " and "), unit));
+  return words;
 }
 
 /// Columns without a name: an index in front and empty ones, which a delimiter at the end of every line makes, are left
@@ -398,13 +438,21 @@ Table parse_csv(const std::string& content, const std::string& source, KeepText 
   if (body.find_first_not_of("\r\n \t") == std::string_view::npos) {
     throw BadData(fmt::format("{}: the file is empty; a header line and rows were expected", source));
   }
-  Layout layout = layout_of(body);
+  const std::string spaced = single_spaced(body);
+  Layout layout = spaced.empty() ? layout_of(body) : layout_of(spaced, Separators::spaces);
   if (layout.stretches.empty()) {
     throw BadData(fmt::format("{}: the file holds comments only; a header line and rows were expected", source));
   }
   Table table = read_numbers_as_written(layout, source, keep_text);
+  std::vector<std::string> totals;
+  if (const Column* column = total_column(table); column != nullptr && cut_last_row(layout)) {
+    totals.push_back(fmt::format("a last row of totals (\"{}\") left out", column->text.back()));
+    layout.format =
+        TextFormat{.delimiter = layout.format.delimiter, .header_lacks_first = layout.format.header_lacks_first};
+    table = read_numbers_as_written(layout, source, keep_text);
+  }
   std::vector<std::string> words = file.undone;
-  for (const auto& more : {described(layout), leave_out_unnamed(table, layout.first_line)})
+  for (const auto& more : {described(layout), leave_out_unnamed(table, layout.first_line), unit_words(table), totals})
     words.insert(words.end(), more.begin(), more.end());
   table.detected = fmt::format("{}", fmt::join(words, ", "));
   table.note_places();
@@ -413,7 +461,7 @@ Table parse_csv(const std::string& content, const std::string& source, KeepText 
 
 Table parse_csv_rows(std::string_view lines, const Table& head, long first_line, bool file_ends) {
   Part part{{lines}, first_line, {.source = head.source, .columns = {}, .format = head.format}};
-  for (const Column& column : head.columns) part.table.columns.push_back({.name = column.name});
+  for (const Column& column : head.columns) part.table.columns.push_back({.name = column.name, .unit = column.unit});
   read(part);
   if (part.failure) std::rethrow_exception(part.failure);
   if (part.blank_line > 0 && !file_ends) complain_of_blank_line(head.source, part.blank_line);
@@ -439,6 +487,22 @@ Table read_csv(const std::string& path, KeepText keep_text) {
                      : parse_csv(read_file(path), path, keep_text);
 }
 
+namespace {
+
+const Column* labelled(const Table& table, const std::string& label) {
+  const Column* found = nullptr;
+  for (const Column& column : table.columns) {
+    if (column.label != label || label.empty()) continue;
+    if (found != nullptr)
+      throw BadData(fmt::format("{}: \"{}\" is the label of {} and of {}; name one of these", table.source, label,
+                                found->name, column.name));
+    found = &column;
+  }
+  return found;
+}
+
+}  // namespace
+
 void Table::note_places() {
   auto noted = std::make_shared<std::unordered_map<std::string, std::size_t>>();
   for (std::size_t at = 0; at < columns.size(); ++at) noted->try_emplace(columns[at].name, at);
@@ -452,22 +516,34 @@ const Column* Table::find(const std::string& name) const {
     if (still && columns[noted->second].name == name) return &columns[noted->second];
   }
   const auto found = std::find_if(columns.begin(), columns.end(), [&](const Column& c) { return c.name == name; });
-  return found == columns.end() ? nullptr : &*found;
+  return found == columns.end() ? labelled(*this, name) : &*found;
+}
+
+std::vector<std::string> Table::names(bool with_labels) const {
+  std::vector<std::string> all;
+  for (const Column& column : columns)
+    all.push_back(with_labels && !column.label.empty() ? fmt::format("{} ({})", column.name, column.label)
+                                                       : column.name);
+  return all;
 }
 
 const Column& Table::column(const std::string& name) const {
   if (const Column* found = find(name)) return *found;
-  std::vector<std::string_view> names;
   constexpr std::size_t shown = 20;
-  for (const Column& candidate : columns) names.emplace_back(candidate.name);
-  const bool cut = names.size() > shown;
-  if (cut) names.resize(shown);
-  throw BadData(fmt::format("{}: there is no column \"{}\"; the columns are {}{}", source, name, fmt::join(names, ", "),
-                            cut ? ", ..." : ""));
+  std::vector<std::string> known = names();
+  for (const Column& column : columns)
+    if (!column.label.empty()) known.push_back(column.label);
+  const std::string meant = did_you_mean(name, known);
+  std::vector<std::string> there = names(true);
+  const bool cut = there.size() > shown;
+  if (cut) there.resize(shown);
+  throw BadData(fmt::format("{}: there is no column \"{}\"{}; the columns are {}{}", source, name, meant,
+                            fmt::join(there, ", "), cut ? ", ..." : ""));
 }
 
 const std::vector<double>& Table::numbers(const std::string& name) const {
   const Column& wanted = column(name);
+  if (!wanted.fault.empty()) throw BadData(wanted.fault);
   if (wanted.numeric()) return wanted.numbers;
   const std::string place = fmt::format("{}:{}: column \"{}\"", source, wanted.first_text_line, name);
   if (wanted.first_text.empty()) throw BadData(place + " is empty; a number was expected");
@@ -480,7 +556,7 @@ Matrix Table::matrix(const std::vector<std::string>& names) const {
   Matrix values(rows, static_cast<Index>(names.size()));
   for (std::size_t at = 0; at < names.size(); ++at) {
     const auto found = by_name.find(names[at]);
-    const bool usable = found != by_name.end() && found->second->numeric();
+    const bool usable = found != by_name.end() && found->second->numeric() && found->second->fault.empty();
     const std::vector<double>& cells = usable ? found->second->numbers : numbers(names[at]);
     values.col(static_cast<Index>(at)) = Eigen::Map<const Vector>(cells.data(), rows);
   }

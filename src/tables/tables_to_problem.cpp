@@ -323,6 +323,24 @@ std::vector<std::string> RowColumns::names() const {
   return all;
 }
 
+ColumnChoice by_name(ColumnChoice columns, const Table& responses, const Table* features) {
+  const auto rename = [](std::string& name, const Table& table) {
+    const Column* column = name.empty() ? nullptr : table.find(name);
+    if (column != nullptr) name = column->name;
+  };
+  const Table& right = features == nullptr ? responses : *features;
+  for (std::string& name : columns.response) rename(name, responses);
+  if (columns.x)
+    for (std::string& name : *columns.x) rename(name, responses);
+  if (columns.z)
+    for (std::string& name : *columns.z) rename(name, right);
+  for (GroupKey& key : columns.groups) {
+    rename(key.response_column, responses);
+    rename(key.feature_column, right);
+  }
+  return columns;
+}
+
 TablesAsProblem tables_to_problem(const Table& responses, const Table& features, ColumnChoice columns) {
   if (columns.response.empty()) throw InvalidInput("no response column was named");
   for (const std::string& name : columns.response) (void)responses.column(name);

@@ -56,27 +56,36 @@ struct CloudKernel::Densities {
   }
 };
 
-void CloudKernel::entropy_sums(const Vector& u, const Vector& v, Vector& by_row, Vector& by_column) const {
+Vector CloudKernel::row_entropy_sums(const Vector& u, const Vector& v, const Vector& q) const {
   struct Sums {
     Index padded;
+    const Vector& q;
     RowNumbers sums;
-    void operator()(Index, const RowNumbers& log_density, const RowNumbers& plan) {
-      sums.first(padded) -= log_density.first(padded) * plan.first(padded);
+    void operator()(Index j, const RowNumbers& log_density, const RowNumbers& plan) {
+      sums.first(padded) -= (log_density.first(padded) + q[j]) * plan.first(padded);
     }
   };
-  const Densities densities{*this, u, v};
-  by_row.resize(rows());
-  densities.by_row(
-      [](const RowPanel& rows_here) {
-        return Sums{rows_here.padded, {}};
+  Vector by_row(rows());
+  Densities{*this, u, v}.by_row(
+      [&](const RowPanel& rows_here) {
+        return Sums{rows_here.padded, q, {}};
       },
       [&](const RowPanel& rows_here, const Sums& sums) {
         by_row.segment(rows_here.first, rows_here.count) = sums.sums.first(rows_here.count);
       });
-  by_column = Vector::Zero(cols());
-  densities.by_column([&](const RowPanel& rows_here, Index j, const RowNumbers& log_density, const RowNumbers& plan) {
-    by_column[j] -= dot(log_density.first(rows_here.padded), plan.first(rows_here.padded));
-  });
+  return by_row;
+}
+
+Vector CloudKernel::column_entropy_sums(const Vector& u, const Vector& v, const Vector& p) const {
+  Vector by_column = Vector::Zero(cols());
+  Densities{*this, u, v}.by_column(
+      [&](const RowPanel& rows_here, Index j, const RowNumbers& log_density, const RowNumbers& plan) {
+        RowNumbers weight = rows_here.part(p);
+        weight.first(rows_here.padded) += log_density.first(rows_here.padded);
+        const RowNumbers& beyond = weight;
+        by_column[j] -= dot(beyond.first(rows_here.padded), plan.first(rows_here.padded));
+      });
+  return by_column;
 }
 
 Matrix CloudKernel::row_forces(const WeightedPlan& w) const {

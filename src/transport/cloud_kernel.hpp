@@ -51,8 +51,9 @@ class CloudKernel {
   bool prepare_products(const Vector& inverse_a1, const Vector& a2);
   [[nodiscard]] bool iterate(Vector& b, double share) const;
 
-  /// Row and column sums of e∘Γ, e = -log(Γ/(μ⊗ν)) = C/ε - u - v; u and v relative to the base.
-  void entropy_sums(const Vector& u, const Vector& v, Vector& by_row, Vector& by_column) const;
+  /// Σ_j Γ_ij(e_ij - q_j) and Σ_i Γ_ij(e_ij - p_i), e = -log(Γ/(μ⊗ν)) = C/ε - u - v; u and v relative to the base.
+  [[nodiscard]] Vector row_entropy_sums(const Vector& u, const Vector& v, const Vector& q) const;
+  [[nodiscard]] Vector column_entropy_sums(const Vector& u, const Vector& v, const Vector& p) const;
 
   /// W_ij = Γ_ij(constant + slope·log(Γ_ij/(μ_iν_j)) + P_i + Q_j).
   struct WeightedPlan {

@@ -31,6 +31,9 @@ class CloudStage {
   /// Whole potentials, in units of ε.
   [[nodiscard]] const PotentialsOfClouds& potentials() const { return potentials_; }
   [[nodiscard]] const CloudKernel& kernel() const { return kernel_; }
+  [[nodiscard]] double epsilon() const { return epsilon_; }
+  [[nodiscard]] const PointCloud& row_points() const { return row_side_.points; }
+  [[nodiscard]] const PointCloud& column_points() const { return column_side_.points; }
   [[nodiscard]] const SideTerms& rows() const { return rows_; }
   [[nodiscard]] const SideTerms& columns() const { return columns_; }
   /// Column potentials, in units of this ε, at the points of another cloud.

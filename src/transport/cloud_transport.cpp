@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "transport/cloud_nodes.hpp"
+
 namespace unshuffle::transport {
 namespace {
 
@@ -27,31 +29,61 @@ CloudTransport::CloudTransport(Options options)
 }
 
 CloudReport CloudTransport::solve(const WeightedPoints& responses, const WeightedPoints& features, double epsilon) {
-  stage_.reset();
-  adjoint_.reset();
   const WeightedPoints &as_rows = turned_ ? features : responses, &as_columns = turned_ ? responses : features;
   rows_ = {PointCloud(as_rows.points, as_rows.weights), {}};
   columns_ = {PointCloud(as_columns.points, as_columns.weights), {}};
   if (options_.response_cost.size() > 0)
     (turned_ ? columns_ : rows_).own_cost = cloud(Side::response).from_rows(options_.response_cost);
-  bool solved = false;
+  CloudReport report;
+  for (const double stricter : {1.0, 1e-3, 0.0}) {
+    put_nodes(epsilon, stricter * options_.accuracy);
+    solve_on_nodes(epsilon);
+    report = conclude(epsilon);
+    if (!(report.compression_error > options_.accuracy)) break;
+  }
+  return report;
+}
+
+/// Rows that have costs of their own, which need not be smooth, stay as they are.
+void CloudTransport::put_nodes(double epsilon, double accuracy) {
+  solution_.reset();
+  stage_.reset();
+  const auto nodes = [&](const CloudSide& side, std::vector<Index>& from) -> CloudSide {
+    from.clear();
+    if (side.own_cost.size() > 0 || accuracy == 0) return side;
+    CloudNodes made = nodes_of(side.points, epsilon, accuracy);
+    from = std::move(made.from);
+    return {std::move(made.points), {}};
+  };
+  row_nodes_ = nodes(rows_, row_from_);
+  column_nodes_ = nodes(columns_, column_from_);
+}
+
+CloudStage::Accuracy CloudTransport::final_accuracy() const {
+  constexpr double of_tolerance = 1e-3;
+  return {.tolerance = options_.tolerance,
+          .negligible = of_tolerance * options_.tolerance,
+          .max_newton = options_.max_iterations};
+}
+
+void CloudTransport::solve_on_nodes(double epsilon) {
   if (last_potential_ && last_potential_->size() == columns_.points.size()) {
-    stage_ = std::make_unique<CloudStage>(rows_, columns_, options_.policies, epsilon);
-    stage_->ascend(columns_.points.from_rows(*last_potential_) / epsilon,
-                   {.tolerance = options_.tolerance, .max_newton = options_.max_iterations});
-    solved = stage_->outcome().converged;
+    Vector start = columns_.points.from_rows(*last_potential_) / epsilon;
+    if (!column_from_.empty()) start = start(column_from_).eval();
+    stage_ = std::make_unique<CloudStage>(row_nodes_, column_nodes_, options_.policies, epsilon);
+    stage_->ascend(std::move(start), final_accuracy());
+    if (stage_->outcome().converged) return;
   }
   // First quickly, then with more care, as for any cost (solver.cpp).
-  if (!solved) descend(epsilon, 0.25, 1e-2, 0.04);
+  descend(epsilon, 0.25, 1e-2, 0.04);
   if (!stage_->outcome().converged && !(stage_->outcome().marginal_error <= not_rounding))
     descend(epsilon, 0.6, 1e-6, 0.6);
-  return conclude(epsilon);
 }
 
 /// From a smooth problem, where few points do, down to the final one.
 void CloudTransport::descend(double epsilon, double factor, double tolerance, double top) {
   std::vector<double> stages{epsilon, epsilon};  // at the final one among few points first
-  const double largest = largest_squared_distance(rows_.points, 0, columns_.points, 0);
+  const double largest = largest_squared_distance(row_nodes_.points, 0, column_nodes_.points, 0);
   while (stages.back() < top * largest) stages.push_back(stages.back() / factor);
   CloudSide coarse_rows, coarse_columns;  // of the stage before, and its ε
   double before = 0;
@@ -62,20 +94,20 @@ void CloudTransport::descend(double epsilon, double factor, double tolerance, do
     CloudSide next_rows, next_columns;
     if (!last) {
       const double part = (k == 1 ? finer : coarseness) * std::sqrt(now);
-      next_rows = coarser(rows_, part);
-      next_columns = coarser(columns_, part);
+      next_rows = coarser(row_nodes_, part);
+      next_columns = coarser(column_nodes_, part);
       const Index few = next_rows.points.size() + next_columns.points.size();
-      if (k == 1 && stage_ && 2 * few > rows_.points.size() + columns_.points.size()) continue;
+      if (k == 1 && stage_ && 2 * few > row_nodes_.points.size() + column_nodes_.points.size()) continue;
     }
-    const PointCloud& points = last ? columns_.points : next_columns.points;
+    const PointCloud& points = last ? column_nodes_.points : next_columns.points;
     Vector start =
         stage_ ? Vector(stage_->column_potential_at(points) * (before / now)) : Vector(Vector::Zero(points.size()));
     stage_.reset();
     coarse_rows = std::move(next_rows);
     coarse_columns = std::move(next_columns);
-    stage_ = std::make_unique<CloudStage>(last ? rows_ : coarse_rows, last ? columns_ : coarse_columns,
+    stage_ = std::make_unique<CloudStage>(last ? row_nodes_ : coarse_rows, last ? column_nodes_ : coarse_columns,
                                           options_.policies, now);
-    CloudStage::Accuracy accuracy{.tolerance = options_.tolerance, .max_newton = options_.max_iterations};
+    CloudStage::Accuracy accuracy = final_accuracy();
     if (!last) accuracy = {.tolerance = tolerance, .negligible = negligible_on_the_way, .certified = false};
     stage_->ascend(std::move(start), accuracy);
     before = now;
@@ -84,17 +116,15 @@ void CloudTransport::descend(double epsilon, double factor, double tolerance, do
 
 CloudReport CloudTransport::conclude(double epsilon) {
   const DualOutcome& outcome = stage_->outcome();
-  const PotentialsOfClouds& at = stage_->potentials();
-  const CloudKernel& kernel = stage_->kernel();
-  kernel.entropy_sums(outcome.u, outcome.v, row_entropy_sums_, column_entropy_sums_);
-  const double relative_entropy = -row_entropy_sums_.sum(), mass = kernel.row_sums().sum();
+  solution_.emplace(*stage_, CloudExtension::Clouds{rows_, columns_, row_from_.empty(), column_from_.empty()},
+                    options_.policies);
+  const double relative_entropy = -solution_->entropy(), mass = stage_->kernel().row_sums().sum();
   CloudReport report;
-  report.transport_cost =
-      epsilon * (-relative_entropy + at.rows.dot(kernel.row_sums()) + at.columns.dot(kernel.column_sums()));
+  report.transport_cost = solution_->transport_cost();
   report.value =
       report.transport_cost + epsilon * (relative_entropy - mass + stage_->rows().penalty(outcome.rows.log_ratio) +
                                          stage_->columns().penalty(outcome.columns.log_ratio));
-  report.marginal_error = outcome.marginal_error + 2 * CloudStage::Accuracy{}.negligible * mass;
+  report.marginal_error = outcome.marginal_error + 2 * final_accuracy().negligible * mass;
   report.iterations = outcome.newton_steps + outcome.sinkhorn_steps;
   report.converged = outcome.converged;
   report.message = outcome.message;
@@ -102,52 +132,32 @@ CloudReport CloudTransport::conclude(double epsilon) {
     report.converged = false;
     report.message = "the plan's mass exceeds the largest double: costs are too far below zero for so small an epsilon";
   }
-  if (at.columns.allFinite())
-    last_potential_ = epsilon * columns_.points.to_rows(at.columns).col(0);
-  else
+  const Vector& potential = solution_->potentials().columns;
+  if (potential.allFinite() && solution_->potentials().rows.allFinite()) {
+    last_potential_ = epsilon * columns_.points.to_rows(potential).col(0);
+    report.compression_error = solution_->sampled_error(row_from_, column_from_);
+  } else {
     last_potential_.reset();
+  }
   return report;
 }
 
-// docs/mathematics.md §3.1.
-const CloudTransport::Adjoint& CloudTransport::adjoint() {
-  if (adjoint_) return *adjoint_;
-  const DualOutcome& outcome = stage_->outcome();
-  const PotentialsOfClouds& at = stage_->potentials();
-  const Curvature m1 = stage_->rows().curvature(outcome.rows.log_ratio, outcome.rows.multipliers);
-  const Curvature m2 = stage_->columns().curvature(outcome.columns.log_ratio, outcome.columns.multipliers);
-  const SystemSolution solution =
-      stage_->solve_system(row_entropy_sums_ - m1.apply(at.rows), column_entropy_sums_ - m2.apply(at.columns));
-  adjoint_ = Adjoint{solution.x.col(0), solution.y.col(0)};
-  return *adjoint_;
-}
-
 Matrix CloudTransport::gradient(Side side, Objective objective) {
-  const CloudKernel& kernel = stage_->kernel();
-  const DualOutcome& outcome = stage_->outcome();
-  const bool transport = objective == Objective::transport;
-  const Adjoint zero{Vector::Zero(kernel.rows()), Vector::Zero(kernel.cols())};
-  const Adjoint& of_plan = transport ? adjoint() : zero;
-  const CloudKernel::WeightedPlan w{.u = outcome.u,
-                                    .v = outcome.v,
-                                    .constant = 1,
-                                    .slope = transport ? 1.0 : 0.0,
-                                    .p = of_plan.rows,
-                                    .q = of_plan.columns};
-  return cloud(side).to_rows(by_row(side) ? kernel.row_forces(w) : kernel.column_forces(w));
+  return cloud(side).to_rows(by_row(side) ? solution_->row_forces(objective) : solution_->column_forces(objective));
 }
 
 Vector CloudTransport::potential(Side side) const {
-  return cloud(side).to_rows(by_row(side) ? stage_->potentials().rows : stage_->potentials().columns);
+  const PotentialsOfClouds& at = solution_->potentials();
+  return cloud(side).to_rows(by_row(side) ? at.rows : at.columns);
 }
 
 Vector CloudTransport::log_ratio(Side side) const {
-  const DualOutcome& outcome = stage_->outcome();
-  return cloud(side).to_rows(by_row(side) ? outcome.rows.log_ratio : outcome.columns.log_ratio);
+  const PotentialsOfClouds& at = solution_->potentials();
+  return cloud(side).to_rows(by_row(side) ? at.row_log_ratio : at.column_log_ratio);
 }
 
 std::vector<CloudKernel::Entry> CloudTransport::strongest(Index most) const {
-  std::vector<CloudKernel::Entry> found = stage_->kernel().strongest(stage_->outcome().u, stage_->outcome().v, most);
+  std::vector<CloudKernel::Entry> found = solution_->strongest(most);
   for (CloudKernel::Entry& entry : found) {
     entry.row = rows_.points.order()[at(entry.row)];
     entry.column = columns_.points.order()[at(entry.column)];

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "transport/cloud_stage.hpp"
+#include "transport/cloud_extension.hpp"
 
 namespace unshuffle::transport {
 
@@ -18,9 +18,10 @@ struct WeightedPoints {
 };
 
 struct CloudReport {
-  double transport_cost = 0;  ///< <C, Γ>.
-  double value = 0;           ///< As Solution::value().
-  double marginal_error = 0;  ///< Of the plan's sums, with a bound on what was left out of them.
+  double transport_cost = 0;     ///< <C, Γ>.
+  double value = 0;              ///< As Solution::value().
+  double marginal_error = 0;     ///< Of the plan's sums, with a bound on what was left out of them.
+  double compression_error = 0;  ///< Largest relative error of a sum by putting nodes for points, in a sample of rows.
   int iterations = 0;
   bool converged = false;
   std::string message;
@@ -36,6 +37,8 @@ class CloudTransport {
     /// What a response's mass costs whatever its partner, in units of ε; only where responses are sampled. Empty: none.
     Vector response_cost;
     double tolerance = 1e-9;
+    /// Error of a row or column sum, relative to it, up to which nodes may stand for points.
+    double accuracy = 1e-10;
     int max_iterations = 200;
   };
 
@@ -56,21 +59,21 @@ class CloudTransport {
   [[nodiscard]] Vector log_ratio(Side side) const;
 
  private:
-  struct Adjoint {
-    Vector rows, columns;
-  };
   [[nodiscard]] bool by_row(Side side) const { return (side == Side::response) != turned_; }
   [[nodiscard]] const PointCloud& cloud(Side side) const { return by_row(side) ? rows_.points : columns_.points; }
+  void put_nodes(double epsilon, double accuracy);
+  void solve_on_nodes(double epsilon);
   void descend(double epsilon, double factor, double tolerance, double top);
   [[nodiscard]] CloudReport conclude(double epsilon);
-  [[nodiscard]] const Adjoint& adjoint();
+  [[nodiscard]] CloudStage::Accuracy final_accuracy() const;
 
   Options options_;
   bool turned_;  ///< Features are the rows: sampled sums are always there.
   CloudSide rows_, columns_;
+  CloudSide row_nodes_, column_nodes_;
+  std::vector<Index> row_from_, column_from_;  // where nodes are among the points; empty: they are the same
   std::unique_ptr<CloudStage> stage_;
-  Vector row_entropy_sums_, column_entropy_sums_;  // of e∘Γ, e = -log(Γ/(μ⊗ν))
-  std::optional<Adjoint> adjoint_;
+  std::optional<CloudExtension> solution_;
   std::optional<Vector> last_potential_;  // of the columns, by row of their table, in the unit of the cost
 };
 

@@ -10,7 +10,7 @@ namespace {
 
 /// Entries of Γ below this share of their row are left out where the others are few. A Newton step does not need them,
 /// and the adjoint is refined with all of Γ.
-constexpr double least_share = 1e-12;
+constexpr double least_share_of_row = 1e-12;
 /// Time of a multiplication and addition in a product with a vector, in a product with a list of entries and in a
 /// scattered product of S's large entries, relative to one inside a matrix product. bench_product_times measured 2.9 to
 /// 5.3, 15 to 22 and 22 to 72 for 300 to 2000 columns; what matters is where the products are small enough to compete.
@@ -25,7 +25,7 @@ SchurProducts::SchurProducts(const ScaledPlan& plan, const Vector& inverse_a1, c
       weight_(plan.scale.cwiseAbs2().cwiseProduct(inverse_a1)),
       a2_((a2.array() > 0).select(a2.array(), 1.0)) {
   const Eigen::ArrayXd floor =
-      (plan.scale.array() > 0).select(least_share * plan.row_sums.array() / plan.scale.array(), 1.0);
+      (plan.scale.array() > 0).select(least_share_of_row * plan.row_sums.array() / plan.scale.array(), 1.0);
   Vector diagonal(k_.cols());
 #pragma omp parallel for schedule(static) if (k_.size() > 100000)
   for (Index j = 0; j < k_.cols(); ++j) diagonal[j] = a2_[j] - (k_.col(j).array().square() * weight_.array()).sum();

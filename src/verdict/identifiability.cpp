@@ -21,8 +21,6 @@ namespace unshuffle {
 
 namespace {
 
-constexpr double certain_gap = 8;  // nats: odds of 3000 to one
-constexpr double decided_gap = 3;  // nats: odds of 20 to one
 constexpr double competing =
     0.1;  // difference of predictions, in sd of y, from which another solution is another answer
 constexpr double noticeable =

@@ -29,4 +29,8 @@ struct Rule {
 // would do.
 inline constexpr double known_well = 0.42, known_at_all = 0.6;
 
+// Nats by which the answer has to be ahead of any other solution, and of one that differs only by a symmetry of the
+// features: odds of 20 and of 3000 to one.
+inline constexpr double decided_gap = 3, certain_gap = 8;
+
 }  // namespace unshuffle

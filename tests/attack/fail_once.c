@@ -2,12 +2,14 @@
 //
 // Calls are counted by kind (open, write, rename, fsync, mmap, malloc) from the beginning of main(). Those of libraries
 // that would end the process by themselves (OpenMP, OpenBLAS, libc) are left alone, and so are files of the system.
-// UNSHUFFLE_FAIL_COUNTS names a file for the counts, which is written at the end.
+// UNSHUFFLE_FAIL_COUNTS names a file for the counts, which is written at the end; UNSHUFFLE_FAIL_MOVED one for the number
+// of bytes that realloc() was given to enlarge.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -20,6 +22,7 @@
 enum kind { OPEN, WRITE, RENAME, FSYNC, MMAP, MALLOC, KINDS };
 static const char* const names[KINDS] = {"open", "write", "rename", "fsync", "mmap", "malloc"};
 static atomic_long counts[KINDS];
+static atomic_long moved;
 static int started = 0, chosen = -1;
 static long wanted = 0;
 
@@ -130,6 +133,7 @@ void* calloc(size_t count, size_t size) {
 }
 void* realloc(void* old, size_t size) {
   FAIL(MALLOC, ENOMEM, NULL)
+  if (old != NULL) atomic_fetch_add(&moved, (long)malloc_usable_size(old));
   return __libc_realloc(old, size);
 }
 void* aligned_alloc(size_t alignment, size_t size) {
@@ -142,13 +146,19 @@ int posix_memalign(void** made, size_t alignment, size_t size) {
   return *made == NULL ? ENOMEM : 0;
 }
 
+static FILE* file_named_by(const char* variable) {
+  const char* path = getenv(variable);
+  return path == NULL ? NULL : REAL(fopen)(path, "w");
+}
+
 static void write_counts(void) {
-  const char* path = getenv("UNSHUFFLE_FAIL_COUNTS");
   started = 0;
-  FILE* file = path == NULL ? NULL : REAL(fopen)(path, "w");
-  if (file == NULL) return;
-  for (int k = 0; k < KINDS; ++k) fprintf(file, "%s %ld\n", names[k], (long)counts[k]);
-  fclose(file);
+  FILE* file = file_named_by("UNSHUFFLE_FAIL_COUNTS");
+  for (int k = 0; file != NULL && k < KINDS; ++k) fprintf(file, "%s %ld\n", names[k], (long)counts[k]);
+  if (file != NULL) fclose(file);
+  file = file_named_by("UNSHUFFLE_FAIL_MOVED");
+  if (file != NULL) fprintf(file, "%ld\n", (long)moved);
+  if (file != NULL) fclose(file);
 }
 
 static int (*real_main)(int, char**, char**);

@@ -115,6 +115,16 @@ class Faults(Case):
         self.attack("fit", *self.TABLES, "--method", "robot", "--starts", 2, "--checkpoint", "c", "--out", "fit.json",
                     outputs=("fit.json", "c"), old=False)
 
+    def test_a_long_cell_is_moved_a_few_times(self):
+        """Room for a cell that grew by equal steps would be moved as often as the cell has steps."""
+        size, moved = 12_000_000, os.path.join(self.folder, "moved")
+        with open(os.path.join(self.inputs, "t.csv"), "w") as file:
+            file.write("y,note\n1," + "x" * size + "\n2,x\n3,y\n")
+        environment = {**os.environ, "LD_PRELOAD": self.shim, "UNSHUFFLE_FAIL_MOVED": moved, "OMP_NUM_THREADS": "1"}
+        done = subprocess.run([PROGRAM, "info", "t.csv"], cwd=self.inputs, env=environment, capture_output=True, text=True, timeout=900)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertLess(int(open(moved).read()), 20 * size)
+
     def test_fit_in_pieces(self):
         self.samples()
         self.attack("fit", *self.TABLES, "--method", "robot", "--stream", "--scratch", ".", "--out", "fit.json", outputs=("fit.json",))

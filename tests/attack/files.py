@@ -148,6 +148,28 @@ class Checkpoints(Case):
         self.succeed(*train)
 
 
+class Arithmetic(Case):
+    def test_an_answer_that_rounding_chose_is_called_that(self):
+        """Another kernel of OpenBLAS rounds differently. Where answers differ by more than rounding, each says so."""
+        draw = random.Random(4)
+        z = [[draw.gauss(0, 1) for _ in range(3)] for _ in range(60)]
+        y = [(a + 0.5 * b + draw.gauss(0, 0.4), b - c + draw.gauss(0, 0.4)) for a, b, c in z]
+        draw.shuffle(y)
+        self.write("y.csv", "y1,y2\n" + "".join(f"{a!r},{b!r}\n" for a, b in y))
+        self.write("z.csv", "a,b,c\n" + "".join(f"{a!r},{b!r},{c!r}\n" for a, b, c in z))
+        found = []
+        for kernel in ("Prescott", "Haswell", "SkylakeX"):
+            done = self.run_here("fit", "y.csv", "z.csv", "--response", "y1,y2", "--method", "robot", "--backend", "dense", "--starts", 4,
+                                 "--json", env={**os.environ, "OPENBLAS_CORETYPE": kernel})
+            self.assertIn(done.returncode, (0, 1), done.said)
+            found.append(json.loads(done.stdout))
+        reasons = [told["identifiable"]["reason"] for told in found]
+        self.assertTrue(all("another processor that rounds differently" in reason for reason in reasons), reasons)
+        for told in found:  # the alternatives are named with what they are
+            others = [other["objective"] for other in told["identifiable"]["alternatives"]]
+            self.assertTrue(others and min(others) >= told["objective"] * (1 - 1e-9), (told["objective"], others))
+
+
 class Threads(Case):
     def test_no_count_of_threads_crashes(self):
         fit = self.fitted()

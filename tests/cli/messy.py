@@ -3,11 +3,13 @@
 Usage: messy.py PROGRAM
 """
 
+import datetime
 import gzip
 import io
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -65,6 +67,14 @@ def with_index(rows, first=0):
     return [{"": str(first + at), **row} for at, row in enumerate(rows)]
 
 
+def r_table(rows):
+    """As write.table(rows) does."""
+    quoted = lambda v: f'"{v}"' if isinstance(v, str) else plain(v)
+    lines = [" ".join(f'"{name}"' for name in rows[0])]
+    lines += [" ".join([f'"{at + 1}"', *(quoted(value) for value in row.values())]) for at, row in enumerate(rows)]
+    return "\n".join(lines) + "\n"
+
+
 class Case(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp()
@@ -108,12 +118,14 @@ class Files(Case):
             if says is None:
                 self.assertNotIn(f"{ROWS} rows", said)
             else:
-                self.assertEqual(first, f"unshuffle: note: {name}: {says}, {ROWS} rows × 4")
+                self.assertRegex(first, f"^unshuffle: note: {re.escape(name)}: {re.escape(says)}, {ROWS} rows × [45]$")
 
     def test_every_file_is_read_and_what_is_unusual_said(self):
         rows = people()
         text = table(rows)
-        for name, content, says in (
+        member = lambda yes, no: table([{**row, "member": yes if row["member"] else no} for row in rows])
+        money = lambda form: lambda v: f'"{form.format(v)}"' if isinstance(v, float) else plain(v)
+        cases = [
                 ("plain.csv", text, None),
                 ("windows.csv", table(rows, end="\r\n"), None),
                 ("mark.csv", b"\xef\xbb\xbf" + text.encode(), None),
@@ -146,7 +158,28 @@ class Files(Case):
                 ("packed_excel.csv.gz", gzip.compress(table(rows, ";", comma).encode("utf-16")),
                  "gzip, UTF-16, semicolon-separated, decimal commas"),
                 ("words.csv", table([{**row, "member": "yes" if row["member"] else "No"} for row in rows]), None),
-        ):
+                ("deutsch.csv", member("wahr", "falsch"), None),
+                ("excel_deutsch.csv", member("WAHR", "FALSCH"), None),
+                ("ja_nein.csv", member("ja", "nein"), None),
+                ("francais.csv", member("VRAI", "FAUX"), None),
+                ("oui_non.csv", member("oui", "non"), None),
+                ("espanol.csv", member("sí", "no"), None),
+                ("dollars.csv", table(rows, cell=money("${:,.2f}")), 'commas between thousands, "wage" and "age" in $'),
+                ("accounting.csv", table(rows, cell=money("$ {:,.2f} ")), 'commas between thousands, "wage" and "age" in $'),
+                ("euros.csv", table(rows, ";", lambda v: german(v) + (" €" if isinstance(v, float) else "")),
+                 'semicolon-separated, decimal commas, "wage" and "age" in €'),
+                ("percent.csv", table([{**row, "age": f"{row['age']:.2f} %"} for row in rows]), '"age" in %'),
+                ("aligned.txt", "\n".join("".join(cell.ljust(12) for cell in line.split(",")) for line in text.splitlines()),
+                 "separated by spaces"),
+                ("r_write_table.txt", r_table(rows), "separated by spaces, unnamed index column left out"),
+                ("mac.csv", table(rows, end="\r"), None),
+                ("total.csv", text + "9999.99,77.77,Total,\n", 'a last row of totals ("Total") left out'),
+                ("total_of_numbers.csv", table([{"id": str(at + 1), **row} for at, row in enumerate(rows)])
+                 + "Grand total:,9999.99,77.77,,\n", 'a last row of totals ("Grand total:") left out'),
+                ("hash_note.csv", text.replace("\n", "\n# summe\n", 1), "1 comment line skipped"),
+        ]
+        self.assertGreaterEqual(len(cases), 40)
+        for name, content, says in cases:
             self.same_fit(name, content, says)
 
     def test_standard_input_is_a_table(self):
@@ -180,6 +213,15 @@ class Files(Case):
                 ("people.parquet", b"PAR1\x15\x04", "people.parquet is a Parquet file; read it in Python"),
                 ("people.arrow", b"ARROW1\0\0", "people.arrow is an Arrow file"),
                 ("people.rds", gzip.compress(b"X\n\0\0\0\3\0"), "people.rds is an R object; save it with write.csv"),
+                ("people.sav", b"$FL2@(#) SPSS DATA FILE", "people.sav is an SPSS file; save it as CSV"),
+                ("people.dta", b"<stata_dta><header>", "people.dta is a Stata file; save it as CSV"),
+                ("old.dta", b"s\2\1\0\4\0", "old.dta is a Stata file"),
+                ("people.sas7bdat", b"\0" * 12 + b"\xc2\xea\x81\x60\xb3", "people.sas7bdat is a SAS table"),
+                ("people.mat", b"MATLAB 5.0 MAT-file", "people.mat is a MATLAB file"),
+                ("people.RData", gzip.compress(b"RDX3\nX\n"), "people.RData is an R workspace"),
+                ("people.json", b'[{"wage": 1}]', "people.json is JSON; save it as CSV"),
+                ("people.xml", b'<?xml version="1.0"?>', "people.xml is XML"),
+                ("people.db", b"SQLite format 3\0", "people.db is an SQLite database"),
                 ("people.csv.bz2", b"BZh91AY&SY", "people.csv.bz2 is compressed with bzip2; decompress it first"),
                 ("cut.csv.gz", gzip.compress(table(people()).encode())[:-30], "cut.csv.gz: the gzip data is damaged"),
                 ("ambiguous.csv", 'wage,age\n"1,234",1\n"2,345",2\n"2,345",3\n',
@@ -455,7 +497,7 @@ class Honest(Case):
         total = ",".join([f"{sum(row['wage'] for row in rows):.2f}", f"{sum(row['age'] for row in rows):.2f}", "Total", ""])
         self.write("people.csv", table(rows) + total + "\n")
         fit, said = self.fit("people.csv", "--response", "wage", "--method", "ls")
-        self.assertIn('people.csv: the last row, whose column "region" holds "Total", is a total and left out', said)
+        self.assertIn('people.csv: a last row of totals ("Total") left out, 60 rows × 4', said)
         self.assertEqual(fit["responses"], ROWS)
         self.assertEqual(list(fit["coefficients"]), list(TRUTH))
         for key, value in TRUTH.items():
@@ -523,7 +565,56 @@ class Looks(Case):
         self.assertEqual((city["kind"], city["distinct"], city["frequent"]), ("text", 2, ["Rome", "Bonn"]))
 
 
+class Dates(Case):
+    def rows(self, write):
+        """Hired on a day that explains the wage: 2 a day since 2020-01-01."""
+        draw = random.Random(4)
+        days = [draw.randrange(0, 700) for _ in range(40)]
+        day = lambda at: datetime.date(2020, 1, 1) + datetime.timedelta(at)
+        return [{"wage": 2.0 * at, "hired": write(day(at)), "age": float(at % 7)} for at in days]
+
+    def test_dates_are_numbers_on_request(self):
+        for write, order in ((datetime.date.isoformat, "year-first"), (lambda d: f"{d.isoformat()}T00:00:00Z", "year-first"),
+                             (lambda d: f"{d.day}.{d.month}.{d.year}", "day-first"), (lambda d: f"{d.day}/{d.month}/{d.year}", "day-first"),
+                             (lambda d: f"{d.month}/{d.day}/{d.year}", "month-first"), (lambda d: f"{d:%m/%d/%y}", "month-first")):
+            with self.subTest(order=order):
+                self.write("people.csv", table(self.rows(write)))
+                _, said = self.fit("people.csv", "--response", "wage", "--method", "ls")
+                self.assertRegex(said, 'column "hired" holds dates such as .*: left out; name it with --z to use it in days since 1970')
+                fit, said = self.fit("people.csv", "--response", "wage", "--method", "ls", "--z", "hired,age", "--out", "fit.json")
+                self.assertIn(f'column "hired" holds dates, {order}: days since 1970-01-01', said)
+                self.assertAlmostEqual(fit["coefficients"]["hired"], 2, delta=1e-6)
+                self.assertEqual(self.run_here("predict", "fit.json", "people.csv").returncode, 0)
+                formula, _ = self.fit("wage ~ hired", "people.csv", "--method", "ls")
+                self.assertAlmostEqual(formula["coefficients"]["hired"], 2, delta=1e-6)
+
+    def test_dates_that_may_be_read_in_two_ways_are_asked_about(self):
+        rows = [{"wage": float(k), "hired": f"{1 + k % 12}/{1 + k // 12}/2024", "age": float(k % 7)} for k in range(30)]
+        self.write("people.csv", table(rows))
+        self.refuse("fit", "people.csv", "--response", "wage", "--z", "hired",
+                    says='column "hired" holds dates such as 1/1/2024, of which no cell tells day and month apart; say --dates')
+        fits = [self.fit("people.csv", "--response", "wage", "--z", "hired", "--method", "ls", "--dates", order)[0]
+                for order in ("day-first", "month-first")]
+        self.assertNotEqual(fits[0]["coefficients"], fits[1]["coefficients"])
+
+    def test_info_shows_their_range(self):
+        self.write("people.csv", "hired\n2024-02-29\n2023-12-31\nNA\n")
+        said = self.run_here("info", "people.csv").stdout.decode()
+        self.assertIn("date           2023-12-31 .. 2024-02-29, 2 distinct; 1 missing", said)
+
+
 class Suggestions(Case):
+    def test_columns_and_levels_are_suggested_too(self):
+        rows = people()
+        self.write("people.csv", table(rows))
+        self.refuse("fit", "people.csv", "--response", "wgae", says='there is no column "wgae"; did you mean wage?')
+        self.refuse("fit", "people.csv", "--response", "Wage", says="did you mean wage?")
+        self.refuse("fit", "wage ~ agee", "people.csv", says='there is no column "agee"; did you mean age?')
+        self.fit("people.csv", "--response", "wage", "--method", "ls", "--out", "fit.json")
+        rows[0]["region"] = "sotuh"
+        self.write("slip.csv", table(rows))
+        self.refuse("predict", "fit.json", "slip.csv", says="the fit knows the levels north, south, west only; did you mean south?")
+
     def test_slips_are_answered_with_the_nearest_word(self):
         for arguments, says in (
                 (("fit", "a.csv", "--reponse", "y"), "unknown option --reponse; did you mean --response? (see unshuffle fit --help)"),

@@ -5,9 +5,11 @@ Usage: run.py PROGRAM
 
 import csv
 import json
+import math
 import os
 import random
 import shlex
+import struct
 import subprocess
 import sys
 import tempfile
@@ -43,6 +45,10 @@ class Case(unittest.TestCase):
         with open(self.path(name), "w", newline="") as file:
             file.write(content)
         return name
+
+    def read(self, name):
+        with open(self.path(name), encoding="utf-8") as file:
+            return file.read()
 
     def run_here(self, *arguments, **options):
         return run(*arguments, cwd=self.folder.name, **options)
@@ -417,6 +423,30 @@ class Families(Case):
         self.write("short.csv", "age\n0.5\n")
         self.refuse(3, "predict", "fit.json", "short.csv", says=["years"])
 
+    def test_an_offset_in_a_formula_is_that_of_a_column(self):
+        with open(self.path("visits.csv")) as file:
+            rows = file.read().splitlines()
+        self.write("logs.csv", "\n".join([rows[0] + ",exposure"] + [f"{row},{math.exp(float(row.split(',')[2]))!r}" for row in rows[1:]]))
+        fits = []
+        for choice in (("--formula", "visits ~ age + offset(years)"), ("--formula", "visits ~ age + offset(log(exposure))"),
+                       ("--response", "visits", "--z", "age", "--offset", "years")):
+            self.succeed("fit", "logs.csv", *choice, "--method", "ls", "--family", "poisson", "--out", "fit.json", "--quiet")
+            predicted = self.succeed("predict", "fit.json", "logs.csv")
+            with open(self.path("fit.json")) as file:
+                fits.append((json.load(file)["coefficients"]["age"], float(predicted.split()[1])))
+        for coefficient, first in fits:
+            self.assertAlmostEqual(coefficient, fits[0][0], places=6)
+            self.assertAlmostEqual(first, fits[0][1], places=5)
+        fit = ("fit", "logs.csv", "--formula")
+        self.refuse_formula(*fit, "visits ~ age:offset(years)", says="offset() is added to the others")
+        self.refuse_formula(*fit, "visits ~ age + offset(years) + offset(age)", says="a second offset()")
+        self.refuse_formula(*fit, "visits ~ age + offset(years)", "--method", "ls", says="--offset")
+
+    def refuse_formula(self, *arguments, says):
+        done = self.run_here(*arguments)
+        self.assertIn(done.returncode, (2, 3), done.stdout)
+        self.assertIn(says, done.stderr)
+
     def test_counts_without_a_family_are_told(self):
         self.assertIn("poisson may fit better", self.succeed("fit", "visits.csv", "--response", "visits", "--z", "age",
                                                             "--method", "ls"))
@@ -431,6 +461,46 @@ class Families(Case):
         self.refuse(2, "fit", "visits.csv", "--response", "visits", "--wrong-rate", "1.5", says=["--wrong-rate"])
         self.refuse(2, "fit", "visits.csv", "--response", "visits", "--family", "gamma", "--method", "robot",
                     says=["--family"])
+
+    def test_sampled_links_are_complete_sets_of_rows_in_the_files(self):
+        lines = self.read("visits.csv").splitlines()
+        self.write("visits.csv", "\n".join([lines[0], ",0.5,1,0", *lines[1:]]) + "\n")  # the first row lacks its response
+        self.succeed("fit", "visits.csv", "--response", "visits", "--z", "age", "--family", "poisson", "--method", "mixture",
+                     "--wrong-rate", "0.2", "--out", "fit.json", "--quiet")
+        told = self.succeed("match", "fit.json", "visits.csv", "--samples", "3", "--out", "links.csv")
+        self.assertIn("3 sets of 200 links", told)
+        rows = read_rows(self.path("links.csv"))
+        for sample in "012":
+            for side in ("response_row", "feature_row"):
+                self.assertEqual(sorted(int(row[side]) for row in rows if row["sample"] == sample), list(range(1, 201)))
+        again = self.read("links.csv")
+        self.succeed("match", "fit.json", "visits.csv", "--samples", "3", "--seed", "1", "--out", "links.csv", "--quiet")
+        self.assertNotEqual(again, self.read("links.csv"))
+        self.refuse(2, "match", "fit.json", "visits.csv", "--samples", "3", "--join", "left", says=["--samples", "--join"])
+        self.refuse(2, "match", "fit.json", "visits.csv", "--seed", "3", says=["--samples"])
+
+    def test_survival(self):
+        draw = random.Random(6)
+        lines = ["years,died,age"]
+        for _ in range(150):
+            age = draw.gauss(0, 1)
+            time, limit = draw.expovariate(2.718281828 ** age), draw.expovariate(0.4)
+            lines.append(f"{min(time, limit):.6f},{int(time <= limit)},{age:.6f}")
+        self.write("deaths.csv", "\n".join(lines) + "\n")
+        fit = ("fit", "deaths.csv", "--response", "years", "--family", "cox")
+        told = self.succeed(*fit, "--event", "died", "--method", "ls", "--out", "fit.json")
+        self.assertNotIn("intercept", told)
+        self.assertIn("negative log partial likelihood", told)
+        self.succeed("predict", "fit.json", "deaths.csv", "--out", "ratios.csv")
+        with open(self.path("fit.json")) as file:
+            slope = json.load(file)["coefficients"]["age"]
+        rows = read_rows(self.path("ratios.csv"))
+        self.assertAlmostEqual(float(rows[4]["years"]), 2.718281828459045 ** (slope * float(lines[5].split(",")[2])), places=6)
+        self.succeed(*fit, "--event", "died", "--method", "adjusted", "--wrong-rate", "0.1", "--audit", "60", "--quiet")
+        self.refuse(2, *fit, "--method", "ls", says=["--event"])
+        self.refuse(2, *fit, "--event", "died", "--method", "entropic", says=["--known", "--hint rows"])
+        self.refuse(3, "fit", "deaths.csv", "--response", "years", "--family", "cox", "--event", "age",
+                    "--method", "ls", says=["age", "0 or 1"])
 
 
 class OnATerminal(Case):
@@ -785,6 +855,75 @@ class Cytometry(Case):
         inside = [int(row["low"]) for row in read_rows(self.path("m.csv"))]
         below = [int(float(row["z1"]) < 0) for row in read_rows(self.path("s/features.csv"))]
         self.assertEqual(inside, below)
+
+    def write_fcs(self, name, channels, events, **keywords):
+        """channels: (name, marker); FCS 3.1 of little-endian floats."""
+        pairs = {"$BYTEORD": "1,2,3,4", "$DATATYPE": "F", "$MODE": "L", "$NEXTDATA": "0", "$PAR": len(channels), "$TOT": len(events),
+                 "$BEGINANALYSIS": 0, "$ENDANALYSIS": 0, "$BEGINSTEXT": 0, "$ENDSTEXT": 0, **keywords}
+        for at, (channel, marker) in enumerate(channels, 1):
+            pairs |= {f"$P{at}N": channel, f"$P{at}B": 32, f"$P{at}R": 262144, f"$P{at}E": "0,0"}
+            if marker:
+                pairs[f"$P{at}S"] = marker
+        data = struct.pack(f"<{len(events) * len(channels)}f", *(value for event in events for value in event))
+        begin = 0
+        for _ in range(2):  # the offsets are part of the text whose length they depend on
+            whole = {**pairs, "$BEGINDATA": f"{begin:08}", "$ENDDATA": f"{begin + len(data) - 1:08}"}
+            text = "|" + "".join(f"{key}|{value}|" for key, value in whole.items())
+            begin = 58 + len(text)
+        head = f"FCS3.1    {58:>8}{begin - 1:>8}{begin:>8}{begin + len(data) - 1:>8}{0:>8}{0:>8}"
+        with open(self.path(name), "wb") as file:
+            file.write((head + text).encode() + data)
+        return name
+
+    CHANNELS = [("Time", ""), ("FITC-A", "CD4"), ("PE-A", "CD8"), ("APC-A", "CD8"), ("BV-A", "CD3")]
+
+    def cells(self):
+        """asinh(CD4 / 150) = 1 + 0.5 asinh(CD3 / 150); time starts below 0, where it has no logarithm."""
+        draw = random.Random(5)
+        rows = []
+        for at in range(80):
+            cd3 = draw.uniform(0.5, 4)
+            rows.append((at - 1.0, 150 * math.sinh(1 + 0.5 * cd3), draw.uniform(1, 9), draw.uniform(1, 9), 150 * math.sinh(cd3)))
+        return rows
+
+    def test_channels_are_found_by_their_markers(self):
+        self.write_fcs("cells.fcs", self.CHANNELS, self.cells())
+        fit = json.loads(self.succeed("fit", "cells.fcs", "--response", "CD4", "--z", "CD3", "--transform", "asinh", "--method", "ls",
+                                      "--json", "--out", "fit.json"))
+        self.assertEqual(fit["columns"]["response"], ["FITC-A"])
+        self.assertAlmostEqual(fit["coefficients"]["BV-A"], 0.5, delta=1e-5)
+        self.refuse(3, "fit", "cells.fcs", "--response", "CD8", says='"CD8" is the label of PE-A and of APC-A; name one of these')
+        self.refuse(3, "fit", "cells.fcs", "--response", "CD44", says=("did you mean CD4?", "FITC-A (CD4)"))
+
+    def test_a_scale_minds_the_channels_in_use(self):
+        self.write_fcs("cells.fcs", self.CHANNELS, self.cells())
+        self.succeed("fit", "cells.fcs", "--response", "CD4", "--z", "CD3", "--transform", "log", "--method", "ls")
+        self.succeed("fit", "cells.fcs", "--formula", "`FITC-A` ~ `BV-A`", "--transform", "log", "--method", "ls")
+        self.refuse(3, "fit", "cells.fcs", "--response", "CD4", "--transform", "log",
+                    says='event 1: channel "Time" holds -1, which is not a finite number on the scale log')
+
+    def test_a_fit_remembers_scales_and_gates(self):
+        self.write_fcs("cells.fcs", self.CHANNELS, self.cells())
+        self.write("g.xml", self.GATES.replace("z1", "PE-A").replace('max="0"', 'max="5"'))
+        self.succeed("fit", "cells.fcs", "--response", "CD4", "--z", "CD3", "--transform", "asinh", "--gates", "g.xml", "--group",
+                     "gates", "--method", "ls", "--out", "fit.json")
+        os.remove(self.path("g.xml"))
+        self.succeed("predict", "fit.json", "cells.fcs", "--out", "p.csv")
+        for row, cell in zip(read_rows(self.path("p.csv")), self.cells()):
+            self.assertAlmostEqual(float(row["FITC-A"]), math.asinh(cell[1] / 150), delta=1e-4)
+        self.succeed("match", "fit.json", "cells.fcs", "--out", "m.csv")
+        self.assertEqual(len(read_rows(self.path("m.csv"))), 80)
+        self.refuse(2, "predict", "fit.json", "cells.fcs", "--transform", "log", says="--transform: fit.json remembers")
+        self.succeed("predict", "fit.json", "cells.fcs", "--out", "with.fcs")
+        channels = json.loads(self.succeed("info", "with.fcs", "--json"))["channels"]
+        self.assertEqual([channel["name"] for channel in channels][-1], "FITC-A_predicted")
+
+    def test_info_reads_what_fit_reads(self):
+        self.write_fcs("odd.fcs", self.CHANNELS, self.cells(), **{"$COMP": "3,1,0,0,0,1,0,0,0,1"})
+        self.succeed("fit", "odd.fcs", "--response", "CD4", "--z", "CD3", "--method", "ls")
+        done = self.run_here("info", "odd.fcs")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("80 events, 5 channels", done.stdout)
 
     def test_pairs_never_leave_their_gates(self):
         self.make_events()

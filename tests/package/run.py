@@ -78,6 +78,17 @@ class Described(unittest.TestCase):
         self.assertIn("entropic", self.complete("unshuffle", "fit", "y.csv", "--method", ""))
         self.assertEqual(self.complete("unshuffle", "fit", "some"), [])
 
+    def test_bash_completes_names_of_columns_from_the_files_on_the_line(self):
+        with tempfile.TemporaryDirectory() as folder:
+            wages, people = Path(folder, "wages.csv"), Path(folder, "people.csv")
+            wages.write_text("wage;city\n1,5;Bonn\n2,5;Rome\n")
+            people.write_text("age,years of work\n" + "31,2\n" * 20_000)  # more than is looked at
+            line = [PROGRAM, "fit", str(wages), str(people)]
+            self.assertEqual(self.complete(*line, "--response", "w"), ["wage"])
+            self.assertEqual(self.complete(*line, "--z", "ag"), ["age"])
+            self.assertEqual(self.complete(*line, "--z", "age,ye"), ["age,years\\", "of\\", "work"])
+            self.assertEqual(self.complete(*line, "--group", "ci"), ["city"])
+
     def zsh_offers(self, line):
         """What an interactive zsh offers for a line and a press of the tab key."""
         with tempfile.TemporaryDirectory() as folder:

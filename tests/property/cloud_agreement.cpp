@@ -57,7 +57,7 @@ std::pair<Matrix, Matrix> forces(const Clouds& clouds, const Matrix& w) {
           2 * (columns.asDiagonal() * clouds.s - w.transpose() * clouds.t)};
 }
 
-void compare(const Clouds& clouds, const MarginalPolicies& policies, double epsilon, Worst& worst) {
+void compare(const Clouds& clouds, const MarginalPolicies& policies, double epsilon, Worst& worst, bool nodes = false) {
   CloudTransport transport({.policies = policies, .response_cost = {}, .tolerance = 1e-11});
   const CloudReport report = solve(transport, clouds, epsilon);
   const Solution dense = transport::solve(
@@ -79,6 +79,8 @@ void compare(const Clouds& clouds, const MarginalPolicies& policies, double epsi
         std::max({error, (here_t - on_t).norm() / (on_t.norm() + 1e-3), (here_s - on_s).norm() / (on_s.norm() + 1e-3)});
   }
   EXPECT_LE(error, 1e-7);
+  EXPECT_LE(report.compression_error, 1e-10);
+  EXPECT_TRUE(report.compression_error > 0 || !nodes) << "no nodes";
   worst.see(error, name);
 }
 
@@ -98,6 +100,20 @@ TEST(CloudAgreement, SeveralBoxes) {
   for (const auto& [rows, columns] : policy_pairs(4)) {
     const Clouds clouds = random_clouds(draw, 100, 220);
     compare(clouds, of_sizes(rows, columns, clouds.t.rows(), clouds.s.rows()), draw.log_uniform(2e-2, 1), worst);
+  }
+}
+
+/// Where points are dense for ε, and nodes stand for them.
+TEST(CloudAgreement, NodesForPoints) {
+  Draw draw(2606);
+  Worst worst("clouds against dense, nodes for points");
+  for (const auto& [rows, columns] : policy_pairs(40)) {
+    Clouds clouds{draw.normals(draw.integer(330, 360), 2), draw.normals(draw.integer(330, 360), 2), {}, {}};
+    clouds.row_weights = draw.weights(clouds.t.rows());
+    clouds.column_weights = draw.weights(clouds.s.rows());
+    const double epsilon = draw.log_uniform(30, 90);
+    const MarginalPolicies policies = of_sizes(rows, columns, clouds.t.rows(), clouds.s.rows());
+    compare(clouds, policies, epsilon, worst, true);
   }
 }
 

@@ -1,6 +1,7 @@
 """Reports as a browser shows them, headless. Usage: browser.py PROGRAM; exits with 77 when there is no Chromium."""
 
 import html
+import json
 import os
 import re
 import shutil
@@ -19,6 +20,32 @@ def browse(folder, name, *options):
     command = [BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
                f"--user-data-dir={folder}/profile", *options, f"file://{folder}/{name}.html"]
     return subprocess.run(command, capture_output=True, text=True, timeout=1200)
+
+
+MEASURE = """
+addEventListener("load", () => {
+  const faults = [], box = one => one.getBoundingClientRect();
+  const within = (a, b) => a.left >= b.left - 1 && a.right <= b.right + 1 && a.top >= b.top - 1 && a.bottom <= b.bottom + 1;
+  for (const svg of document.querySelectorAll("svg")) {
+    const texts = [...svg.querySelectorAll("text")], boxes = texts.map(box), name = svg.getAttribute("aria-label");
+    texts.forEach((text, k) => {
+      if (!within(boxes[k], box(svg))) faults.push(`${name}: "${text.textContent}" is cut`);
+      for (let j = 0; j < k; ++j) {
+        const wide = Math.min(boxes[j].right, boxes[k].right) - Math.max(boxes[j].left, boxes[k].left);
+        const high = Math.min(boxes[j].bottom, boxes[k].bottom) - Math.max(boxes[j].top, boxes[k].top);
+        if (wide > 1 && high > 3) faults.push(`${name}: "${texts[j].textContent}" and "${text.textContent}" overlap`);
+      }
+    });
+  }
+  for (const cell of document.querySelectorAll("#coefficients th, #coefficients td"))
+    if (box(cell).right > box(document.getElementById("coefficients")).right) faults.push(`cell ${cell.textContent} is cut`);
+  if (document.documentElement.scrollWidth > innerWidth) faults.push("the page is wider than the screen");
+  parent.postMessage(faults, "*");
+});
+"""
+OUTSIDE = """<!DOCTYPE html><body><pre id="faults">["not measured"]</pre><script>
+addEventListener("message", event => {{ document.getElementById("faults").textContent = JSON.stringify(event.data); }});
+</script><iframe src="inside.html" style="border:0;width:{width}px;height:2000px"></iframe></body>"""
 
 
 def short(value):
@@ -62,6 +89,34 @@ class Browser(unittest.TestCase):
                     self.assertEqual(float(text), float(short(expected)))
                     said = fit["std_errors"][html.unescape(label)]
                     self.assertEqual(None if error == "null" else float(error), said)
+
+    def test_no_label_is_cut_or_covered_on_a_desk_or_a_phone(self):
+        for name in pages.FITS:
+            for width in (1280, 390):
+                with self.subTest(name, width=width):
+                    self.assertEqual(self.faults(name, width), [])
+
+    def faults(self, name, width):
+        """What stands outside its picture, on another label or beyond the screen, in a frame as wide as the screen."""
+        page, _, _ = pages.read(self.folder.name, name)
+        page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page, count=1)
+        for file, content in (("inside", page.replace("</body>", f"<script>{MEASURE}</script></body>")),
+                              ("outside", OUTSIDE.format(width=width))):
+            with open(f"{self.folder.name}/{file}.html", "w") as made:
+                made.write(content)
+        shown = browse(self.folder.name, "outside", "--allow-file-access-from-files", "--virtual-time-budget=5000", "--dump-dom")
+        return json.loads(html.unescape(re.search(r'<pre id="faults">(.*?)</pre>', shown.stdout, re.S).group(1)))
+
+    def test_the_page_says_what_was_fitted_in_words(self):
+        page = self.shown["mixture"].stdout
+        self.assertIn(">y by z1, z2, z3 (responses.csv and features.csv)</h1>", page)
+        self.assertRegex(page, r'id="quote">y: one more unit of z[123]: [+-][0-9.]+ \(95 % interval [-0-9.]+ to [-0-9.]+\)\.<')
+        for name, done in self.shown.items():
+            with self.subTest(name):
+                settings = done.stdout.split('<section id="settings"')[1].split("</section>")[0]
+                self.assertNotRegex(html.unescape(settings), r'[{\[]"')
+                verdict = done.stdout.split('id="verdict"')[1].split("<noscript")[0]
+                self.assertLessEqual(len(re.findall("onverged", verdict)), 1)
 
     def test_the_verdict_comes_first(self):
         page = self.shown["mixture"].stdout

@@ -7,6 +7,7 @@ import subprocess
 FITS = {
     "mixture": ["s/responses.csv", "s/features.csv", "--response", "y", "--hint", "rows", "--report-truth", "s/truth.json"],
     "robust": ["s/responses.csv", "s/features.csv", "--response", "y", "--hint", "rows", "--robust", "--starts", "3"],
+    "many": ["many.csv", "--response", "income of the household", "--method", "ls"],
     "groups": ["odd.csv", "--response", "a </script>,b", "--z", "c & d", "--method", "robot", "--starts", "2", "--group", "g"],
 }
 
@@ -24,6 +25,12 @@ def make(program, folder):
         for _ in range(30):
             c = draw.expovariate(1)
             file.write(f"{2 * c + draw.gauss(0, 0.1)},{1 - c},{c},{draw.choice('uv')}\n")
+    names = [f"answer_to_question_number_{k}_of_the_survey" if k % 7 == 0 else f"q{k}" for k in range(40)]
+    with open(f"{folder}/many.csv", "w") as file:
+        file.write(",".join(["income of the household", *names]) + "\n")
+        for _ in range(90):
+            answers = [draw.gauss(0, 10 ** (k % 4)) for k in range(40)]
+            file.write(",".join(map(str, [123456 + sum(answers) / 10 + draw.gauss(0, 1), *answers])) + "\n")
     for name, arguments in FITS.items():
         run("fit", *arguments, "--report", f"{name}.html", "--out", f"{name}.json", "--quiet")
 

@@ -1,9 +1,11 @@
 // What the clouds backend adds outside of transport: assignment among candidates, matching, and the choice of backend.
 #include <gtest/gtest.h>
+#include <omp.h>
 
 #include "objective/backend.hpp"
 #include "oracle/transport_support.hpp"
 #include "support/complaint.hpp"
+#include "transport/cloud_transport.hpp"
 #include "unshuffle/links/assignment.hpp"
 #include "unshuffle/links/match.hpp"
 #include "unshuffle/model/linear.hpp"
@@ -76,7 +78,39 @@ TEST(CloudsBackend, makes_the_same_pairs_as_the_dense_one) {
     }
 }
 
-TEST(CloudsBackend, is_chosen_when_asked_for_several_responses_of_an_additive_model) {
+/// Memory full of holes, so that arrays lie elsewhere than before.
+class Holes {
+ public:
+  explicit Holes(Draw& draw) {
+    for (int k = 0; k < 300; ++k) taken_.push_back(std::make_unique<char[]>(std::size_t(draw.integer(1, 4000))));
+    for (std::size_t k = 0; k < taken_.size(); k += 2) taken_[k].reset();
+  }
+
+ private:
+  std::vector<std::unique_ptr<char[]>> taken_;
+};
+
+/// With kept tiles and without, with a factor of large entries and with groups of boxes.
+TEST(CloudsBackend, gives_the_same_bits_on_any_number_of_threads_wherever_arrays_lie) {
+  Draw draw(2614);
+  const int before = omp_get_max_threads();
+  for (const auto& [n, epsilon] : {std::pair<Index, double>{90, 0.1}, {700, 0.5}, {700, 1e-3}}) {
+    const Matrix t = draw.normals(n, 2), s = draw.normals(n + 30, 2);
+    const Vector a = draw.weights(n), b = draw.weights(n + 30);
+    std::vector<Matrix> forces;
+    for (const int threads : {1, 3, 1, 3}) {
+      const Holes holes(draw);
+      omp_set_num_threads(threads);
+      transport::CloudTransport clouds({.policies = {}, .response_cost = {}});
+      (void)clouds.solve({t, a}, {s, b}, epsilon);
+      forces.push_back(clouds.gradient(Side::feature, Objective::transport));
+    }
+    for (const Matrix& other : forces) EXPECT_EQ(other, forces[0]) << n << " points, epsilon " << epsilon;
+  }
+  omp_set_num_threads(before);
+}
+
+TEST(CloudsBackend, is_chosen_when_asked_for_or_where_it_pays) {
   Draw draw(2613);
   const auto chosen = [&](Index n, Index outputs, Backend wanted) {
     Problem problem;
@@ -87,6 +121,11 @@ TEST(CloudsBackend, is_chosen_when_asked_for_several_responses_of_an_additive_mo
   };
   EXPECT_EQ(chosen(300, 2, Backend::automatic), Backend::dense);
   EXPECT_EQ(chosen(300, 2, Backend::clouds), Backend::clouds);
+  EXPECT_EQ(chosen(2999, 3, Backend::automatic), Backend::dense);
+  EXPECT_EQ(chosen(3001, 3, Backend::automatic), Backend::clouds);
+  EXPECT_EQ(chosen(3001, 3, Backend::dense), Backend::dense);
+  EXPECT_EQ(chosen(3001, 4, Backend::automatic), Backend::dense);
+  EXPECT_EQ(chosen(20001, 4, Backend::automatic), Backend::clouds);
   EXPECT_EQ(chosen(300, 1, Backend::automatic), Backend::sorted);
   EXPECT_EQ(
       complaint([&] { (void)chosen(300, 9, Backend::clouds); }),

@@ -315,9 +315,12 @@ TEST(Compensation, matrices_that_mean_nothing_are_refused) {
 }
 
 TEST(EventTable, values_without_a_place_on_the_scale_are_named) {
-  const FcsFile file = events_of((Matrix(2, 1) << 1, -3).finished());
-  const std::string message = complaint([&] { (void)event_table(file, {.scales = {{"", "log"}}}); });
-  EXPECT_EQ(message, "t.fcs, event 2: channel \"C1\" holds -3, which is not a finite number on the scale log");
+  const FcsFile file = events_of((Matrix(2, 2) << 1, 10, -3, 100).finished());
+  const Table table = event_table(file, {.scales = {{"", "log"}}});
+  EXPECT_EQ(table.numbers("C2")[1], 2);  // the other channel is no obstacle
+  const std::string said = "t.fcs, event 2: channel \"C1\" holds -3, which is not a finite number on the scale log";
+  EXPECT_EQ(complaint([&] { (void)table.numbers("C1"); }), said);
+  EXPECT_EQ(complaint([&] { (void)table.matrix({"C2", "C1"}); }), said);
 }
 
 TEST(EventTable, a_channel_has_its_own_scale_or_that_of_all) {
@@ -325,6 +328,17 @@ TEST(EventTable, a_channel_has_its_own_scale_or_that_of_all) {
   const Table table = event_table(file, {.scales = {{"", "asinh:150"}, {"C1", "log"}}});
   EXPECT_DOUBLE_EQ(table.numbers("C1")[0], 2);
   EXPECT_DOUBLE_EQ(table.numbers("C2")[0], std::asinh(1.0));
+}
+
+TEST(EventTable, columns_are_found_by_labels_that_one_channel_has) {
+  FcsFile file = events_of((Matrix(1, 3) << 1, 2, 3).finished());
+  file.channels[0].label = "CD4";
+  file.channels[1].label = file.channels[2].label = "CD8";
+  const Table table = event_table(file, {.scales = {{"CD4", "log"}}});
+  EXPECT_EQ(table.numbers("CD4")[0], 0);
+  EXPECT_EQ(complaint([&] { (void)table.find("CD8"); }),
+            "t.fcs: \"CD8\" is the label of C2 and of C3; name one of these");
+  EXPECT_EQ(table.find("CD3"), nullptr);
 }
 
 TEST(EventTable, equal_mass_gates_split_the_rows_evenly_by_rank) {

@@ -42,7 +42,7 @@ Problem grouped(Index groups, Index rows_each, std::uint64_t seed, double off = 
 
 Calibrated answer_near(const Problem& problem, const Model& bound, const Vector& w, double epsilon) {
   LinkLikelihood likelihood(problem, bound, {});
-  return calibrated(problem, bound, {}, likelihood.most_likely_near(w, epsilon, 60), 0);
+  return calibrated(problem, bound, {}, likelihood.most_likely_near({w, epsilon}, 60), 0);
 }
 
 Vector truth() { return Vector{{1.0, 2.0, -1.0}}; }

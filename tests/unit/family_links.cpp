@@ -209,6 +209,25 @@ TEST(FamilyLinks, binary_responses_without_groups_are_refused) {
   EXPECT_EQ(fitted.result().covariance.size(), 0);
 }
 
+TEST(FamilyLinks, signs_of_symmetric_features_are_not_believed) {
+  RandomStream random(6, 0);
+  constexpr Index n = 301;
+  Problem problem;
+  problem.z = Matrix::NullaryExpr(n, 2, [&] { return random.normal(); });
+  problem.z.col(1) = problem.z.col(1).array().exp();  // not symmetric
+  problem.y.resize(n, 1);
+  for (Index i = 0; i < n; ++i) {
+    const double eta = 2 + 0.5 * problem.z(i, 0) + 0.3 * problem.z(i, 1);
+    problem.y((7 * i) % n, 0) =
+        family_of(FamilyKind::poisson).draw(eta, 1, Shape::Zero(), [&] { return random.uniform(); });
+  }
+  problem.order = RowOrder::unrelated;
+  const Fitted fitted = fit(problem, Linear{}, Entropic{.starts = {.starts = 2}, .family = {FamilyKind::poisson}});
+  EXPECT_NE(fitted.result().identifiable.verdict, Verdict::identified);
+  EXPECT_NE(fitted.result().identifiable.reason.find("sign of z1"), std::string::npos)
+      << fitted.result().identifiable.reason;
+}
+
 TEST(FamilyLinks, what_cannot_be_summed_is_said) {
   const auto complain = [](const Problem& problem, FamilyKind kind) {
     return complaint<InvalidInput>([&] { (void)fit(problem, Linear{}, Entropic{.family = {kind}}); });

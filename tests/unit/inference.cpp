@@ -176,7 +176,7 @@ TEST(LinkLikelihood, counts_known_noise_whatever_epsilon_says) {
   EXPECT_EQ(found.gradient(6), 0);
   EXPECT_NEAR((found.gradient - expected.gradient).head(6).norm(), 0, 1e-6 * expected.gradient.norm());
   EXPECT_NEAR((found.hessian - expected.hessian).topLeftCorner(6, 6).norm(), 0, 1e-6 * expected.hessian.norm());
-  const Optimum best = known.most_likely_near(w, 3, 20);
+  const Optimum best = known.most_likely_near({w, 3}, 20);
   EXPECT_DOUBLE_EQ(best.epsilon, 0.5);
 }
 
@@ -199,7 +199,7 @@ TEST(Profile, margins_end_where_the_likelihood_is_down_to_a_seventh) {
     const auto bound = Linear(false).bound_to(problem);
     const LikelihoodOptions options{.evaluator = {}, .known_noise_sd = std::sqrt(0.1)};
     LinkLikelihood likelihood(problem, *bound, options);
-    const Optimum best = likelihood.most_likely_near(sample.coefficients, 0.2, 60);
+    const Optimum best = likelihood.most_likely_near({sample.coefficients, 0.2}, 60);
     const Matrix margins = profile_margins([&] { return LinkLikelihood(problem, *bound, options); }, best,
                                            Vector::Zero(best.parameters.size()));
     for (Index k = 0; k < 2; ++k) {
@@ -402,7 +402,7 @@ TEST(Verdict, an_optimum_found_once_must_be_further_ahead_than_many_coefficients
   found.starts = 9;
   for (const double nats : {0.0, 29.0}) {
     FoundOptimum one;
-    one.optimum = {Vector::Constant(p, nats), 0.1, nats, true, 1, ""};
+    one.optimum = {Vector::Constant(p, nats), 0.1, {}, nats, true, 1, ""};
     found.optima.push_back(one);
   }
   Calibrated answer{found.optima.front().optimum, {}, 1e-9 * Matrix::Identity(p, p)};
@@ -422,7 +422,7 @@ TEST(Misfit, is_small_for_the_model_and_large_for_responses_of_another_shape) {
     problem = completed(std::move(problem));
     const auto bound = Linear{false}.bound_to(problem);
     LinkLikelihood likelihood(problem, *bound, {});
-    const Optimum near = likelihood.most_likely_near(w, 0.2, 60);
+    const Optimum near = likelihood.most_likely_near({w, 0.2}, 60);
     return calibrated(problem, *bound, {}, near, 0).misfit;
   };
   for (std::uint64_t seed = 0; seed < 10; ++seed) {

@@ -63,7 +63,8 @@ TEST(PredictionErrors, are_the_spread_of_predictions_over_uncertain_parameters) 
 TEST(PredictionErrors, intervals_hold_new_responses_as_often_as_they_say) {
   const Given g = given("linear", 1, 5);
   const double noise = 0.02;
-  const auto [low, high] = predict_with_errors(*g.model, g.problem.x, g.problem.z, g.w, g.covariance).interval(noise);
+  const auto [low, high] =
+      predict_with_errors(*g.model, g.problem.x, g.problem.z, g.w, g.covariance).interval(Vector::Constant(1, noise));
   const Matrix root = g.covariance.llt().matrixL();
   RandomStream random(7, 1);
   double inside = 0;

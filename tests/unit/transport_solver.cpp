@@ -1,5 +1,6 @@
 // Behaviour of the dense transport solver beyond its numbers: bad input, zero weights, batches, warm starts.
 #include <gtest/gtest.h>
+#include <omp.h>
 
 #include <limits>
 
@@ -102,6 +103,29 @@ TEST(TransportSolver, SolvesABatchToTheSameNumbersAsOneByOne) {
     }
   }
   EXPECT_TRUE(solve_batch({}, {}).empty());
+}
+
+/// More rows than Eigen multiplies at once, and few enough columns for S to be a single product.
+TEST(TransportSolver, GivesTheSameBitsOnAnyNumberOfThreads) {
+  Draw draw(9);
+  const int before = omp_get_max_threads();
+  for (const Index m : {60, 190}) {
+    const Matrix cost = draw.normals(700, m).cwiseAbs2();
+    for (const auto& [rows, columns] : testing::policy_pairs(4)) {
+      SCOPED_TRACE(testing::name_of(rows) + "/" + testing::name_of(columns));
+      std::vector<Matrix> plans, gradients;
+      for (const int threads : {1, 3}) {
+        omp_set_num_threads(threads);
+        const Solution solution =
+            transport::solve(cost, {.epsilon = 0.02, .relative = false, .rows = rows, .columns = columns});
+        plans.push_back(solution.plan());
+        gradients.push_back(solution.gradient());
+      }
+      EXPECT_EQ(plans[0], plans[1]);
+      EXPECT_EQ(gradients[0], gradients[1]);
+    }
+  }
+  omp_set_num_threads(before);
 }
 
 TEST(TransportSolver, ReachesTheSamePlanFromAWarmStartInFewSteps) {

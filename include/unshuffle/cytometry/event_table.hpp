@@ -27,13 +27,14 @@ struct EventOptions {
   std::vector<ChannelScale> scales{};  ///< Empty: all linear.
   bool compensate = false;             ///< Undo the file's own spillover first.
   std::string gates{};                 ///< Gating-ML file; adds the text column `gates`.
+  std::string gates_content{};         ///< What that file holds, if it was read before.
 };
 
 /// CHANNEL=SCALE or SCALE.
 [[nodiscard]] ChannelScale parse_channel_scale(const std::string& text);
 
-/// One column per channel by $PnN, one row per event. Gates see the events as the file has them, whatever the scales.
-/// Throws BadData naming event and channel when a value is not finite.
+/// One column per channel by $PnN, with $PnS as its label, and one row per event. Gates see the events as the file has
+/// them, whatever the scales. A column with a value that is not finite on its scale has a fault that names the event.
 [[nodiscard]] Table event_table(FcsFile file, const EventOptions& options);
 
 /// The file as a table: FCS if its name ends in .fcs, NumPy if in .npy, else CSV. Irregularities of an FCS file, and

@@ -13,6 +13,7 @@
 #include "unshuffle/core/export.hpp"
 #include "unshuffle/core/options.hpp"
 #include "unshuffle/families/family.hpp"
+#include "unshuffle/families/noise_covariance.hpp"
 #include "unshuffle/objective/settings.hpp"
 #include "unshuffle/optimise/descent_options.hpp"
 #include "unshuffle/starts/start_options.hpp"
@@ -38,6 +39,21 @@ struct Noise {
   }
 };
 
+/// The noise of several responses.
+struct ResponseNoise {
+  NoiseCovariance covariance = NoiseCovariance::automatic;
+
+  template <class Self, class Visit>
+  static void describe(Self& self, Visit&& visit) {
+    visit(
+        OptionText{"noise_covariance",
+                   "Noise of several responses: full (each has a variance, every two a correlation), diagonal (no "
+                   "correlations), equal (one variance; responses must be in like units), or auto: full for up to six "
+                   "responses, else diagonal. With noise_sd: equal."},
+        self.covariance);
+  }
+};
+
 /// The law of the response around the model.
 struct FamilyChoice {
   FamilyKind kind = FamilyKind::gaussian;
@@ -46,11 +62,12 @@ struct FamilyChoice {
 
   template <class Self, class Visit>
   static void describe(Self& self, Visit&& visit) {
-    visit(
-        OptionText{"family",
-                   "Law of the response: gaussian; binomial (0 and 1, or successes of trials; logit link); poisson, "
-                   "negative-binomial (counts) and gamma (amounts above 0), all with log link; student (heavy tails)."},
-        self.kind);
+    visit(OptionText{"family",
+                     "Law of the response: gaussian; binomial (0 and 1, or successes of trials; logit link); poisson, "
+                     "negative-binomial (counts) and gamma (amounts above 0), all with log link; student (heavy "
+                     "tails); cox (proportional hazards of times; links known or "
+                     "rows in order)."},
+          self.kind);
   }
 };
 
@@ -88,11 +105,12 @@ struct Auto {
   Bootstrap bootstrap{};
   Sensitivity sensitivity{};
   FamilyChoice family{};
+  ResponseNoise response_noise{};
 
   template <class Self, class Visit>
   static void describe(Self& self, Visit&& visit) {
     describe_each(visit, self.precision, self.starts, self.limit, self.noise, self.bootstrap, self.sensitivity,
-                  self.family);
+                  self.family, self.response_noise);
   }
 };
 
@@ -135,11 +153,24 @@ inline constexpr std::array wrong_share_words{Word<WrongShare>{"interval", Wrong
                                               Word<WrongShare>{"bound", WrongShare::bound}};
 constexpr std::span<const Word<WrongShare>> words_of(WrongShare) { return wrong_share_words; }
 
+/// What multiplies the difference between a response and its mean over the rows its link may point to.
+enum class Weighting {
+  ratio,          ///< The features as they are linked.
+  lahiri_larsen,  ///< Their mean over the rows the link may point to.
+  blue,           ///< The slope of that mean response over its variance: the best linear unbiased estimate.
+};
+inline constexpr std::array weighting_words{Word<Weighting>{"ratio", Weighting::ratio},
+                                            Word<Weighting>{"lahiri-larsen", Weighting::lahiri_larsen},
+                                            Word<Weighting>{"blue", Weighting::blue}};
+constexpr std::span<const Word<Weighting>> words_of(Weighting) { return weighting_words; }
+
 /// Regression on rows in order, adjusted for the share that is linked wrongly.
 struct Adjusted {
   WrongShare wrong_share = WrongShare::interval;
+  Weighting weighting = Weighting::lahiri_larsen;
   Precision precision{};
   Bootstrap bootstrap{};
+  FamilyChoice family{};
 
   template <class Self, class Visit>
   static void describe(Self& self, Visit&& visit) {
@@ -147,7 +178,12 @@ struct Adjusted {
                      "What the share of wrong links is taken to be: interval (from none to the bound that "
                      "contradictions allow, counted into the standard errors), or the bound itself."},
           self.wrong_share);
-    describe_each(visit, self.precision, self.bootstrap);
+    visit(
+        OptionText{"weighting",
+                   "Estimating equations where the rate of wrong links is stated: ratio, lahiri-larsen, or blue (best "
+                   "linear unbiased)."},
+        self.weighting);
+    describe_each(visit, self.precision, self.bootstrap, self.family);
   }
 };
 
@@ -159,10 +195,28 @@ struct Entropic {
   Bootstrap bootstrap{};
   Sensitivity sensitivity{};
   FamilyChoice family{};
+  ResponseNoise response_noise{};
 
   template <class Self, class Visit>
   static void describe(Self& self, Visit&& visit) {
-    describe_each(visit, self.precision, self.starts, self.noise, self.bootstrap, self.sensitivity, self.family);
+    describe_each(visit, self.precision, self.starts, self.noise, self.bootstrap, self.sensitivity, self.family,
+                  self.response_noise);
+  }
+};
+
+/// Maximum likelihood of a map of the plane or of space, some rows of either table without a partner.
+struct Registration {
+  double outliers = -1;  ///< Negative: estimated.
+  Precision precision{};
+  Noise noise{};
+
+  template <class Self, class Visit>
+  static void describe(Self& self, Visit&& visit) {
+    visit(OptionText{"outliers",
+                     "Share of the responses that have no partner among the features; negative: estimated.",
+                     {"below 1", [](double v) { return v < 1 && std::isfinite(v); }}},
+          self.outliers);
+    describe_each(visit, self.precision, self.noise);
   }
 };
 
@@ -398,8 +452,8 @@ struct SinkhornGw {
 };
 
 /// In the order they are listed to users.
-using Estimator = std::variant<Auto, Mixture, Adjusted, Entropic, Robot, RobotRobust, RobotUnrolled, Ls, Oracle, Am, Em,
-                               HardEm, Rr, Rs, OneStep, SlicedGw, SinkhornGw>;
+using Estimator = std::variant<Auto, Mixture, Adjusted, Entropic, Registration, Robot, RobotRobust, RobotUnrolled, Ls,
+                               Oracle, Am, Em, HardEm, Rr, Rs, OneStep, SlicedGw, SinkhornGw>;
 
 /// Whether `unshuffle compare` tries it by default.
 enum class Compared {

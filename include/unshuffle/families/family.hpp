@@ -19,13 +19,14 @@
 
 namespace unshuffle UNSHUFFLE_EXPORT {
 
-enum class FamilyKind { gaussian, binomial, poisson, gamma, negative_binomial, student };
+enum class FamilyKind { gaussian, binomial, poisson, gamma, negative_binomial, student, cox };
 inline constexpr std::array family_words{Word<FamilyKind>{"gaussian", FamilyKind::gaussian},
                                          Word<FamilyKind>{"binomial", FamilyKind::binomial},
                                          Word<FamilyKind>{"poisson", FamilyKind::poisson},
                                          Word<FamilyKind>{"gamma", FamilyKind::gamma},
                                          Word<FamilyKind>{"negative-binomial", FamilyKind::negative_binomial},
-                                         Word<FamilyKind>{"student", FamilyKind::student}};
+                                         Word<FamilyKind>{"student", FamilyKind::student},
+                                         Word<FamilyKind>{"cox", FamilyKind::cox}};
 constexpr std::span<const Word<FamilyKind>> words_of(FamilyKind) { return family_words; }
 
 /// Parameters of a law's shape, as logarithms; at most two.

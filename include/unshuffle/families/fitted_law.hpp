@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "unshuffle/core/export.hpp"
+#include "unshuffle/core/types.hpp"
 #include "unshuffle/families/family.hpp"
 
 namespace unshuffle UNSHUFFLE_EXPORT {
@@ -23,6 +24,8 @@ struct FittedLaw {
   std::vector<NamedEstimate> shape{};           ///< Dispersion and the like; a Gaussian fit has its noise instead.
   double deviance = std::nan("");
   double log_likelihood = std::nan("");
+  Matrix noise_covariance{};              ///< Of several responses, where it was estimated.
+  std::string link_sums{};                ///< How all links were summed; empty: they were not.
   std::vector<NamedEstimate> mismatch{};  ///< Coefficients of the log odds that a link in the order given is right.
 
   [[nodiscard]] Shape log_shape() const {

@@ -1,6 +1,7 @@
 // From two unlinked tables to a fitted regression.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,6 +25,9 @@ struct Coefficient {
   double std_error;
   double low, high;  ///< Ends of its interval.
 };
+
+/// One-to-one links, by response row.
+using LinkSet = std::vector<KnownPair>;
 
 /// A fit with everything needed to use it.
 class Fitted {
@@ -58,6 +62,11 @@ class Fitted {
   [[nodiscard]] Matching match(LinkRows rows = LinkRows::kept) const;
   /// Of other tables with the same columns.
   [[nodiscard]] Matching match(const Problem& problem, LinkRows rows = LinkRows::kept) const;
+  /// Complete sets of links drawn from their posterior, for analyses to be repeated on each and pooled
+  /// (links/pool.hpp). Every set has coefficients of its own, drawn as uncertain as they are. Throws InvalidInput for
+  /// methods without a likelihood.
+  [[nodiscard]] std::vector<LinkSet> sample_links(Index samples, std::uint64_t seed = 0) const;
+  [[nodiscard]] std::vector<LinkSet> sample_links(const Problem& problem, Index samples, std::uint64_t seed = 0) const;
   /// That response i belongs to feature row i; empty if the estimator does not estimate it.
   [[nodiscard]] const Vector& link_probabilities() const { return result_.link_probabilities; }
 
@@ -76,6 +85,7 @@ class Fitted {
   void remember_columns(ColumnChoice columns, bool one_table);
 
  private:
+  [[nodiscard]] Vector noise_sds() const;  ///< Of every response.
   [[nodiscard]] const Family& family() const { return family_of(context_.law.family); }
   /// Predictors with their standard errors where the fit has some.
   [[nodiscard]] Predictions predict_eta(const MatrixRef& x, const MatrixRef& z, const RowFacts& facts,

@@ -14,8 +14,8 @@ struct Predictions {
   struct Interval {
     Matrix low, high;
   };
-  /// Holds this share of new responses whose noise has this standard deviation.
-  [[nodiscard]] Interval interval(double noise_sd, double level = 0.95) const;
+  /// Holds this share of new responses whose noise has these standard deviations, one per response.
+  [[nodiscard]] Interval interval(const VectorRef& noise_sds, double level = 0.95) const;
 };
 
 /// Predictions of η as those of the response: its mean, with errors to first order. `trials` may be empty: one each.

@@ -10,10 +10,11 @@
 
 namespace unshuffle UNSHUFFLE_EXPORT {
 
-/// "linear", "sine" or "spline:K"; throws InvalidInput for anything else. `intercept` is ignored by the sine model.
+/// "linear", "sine", "rigid", "similarity", "affine" or "spline:K"; throws InvalidInput for anything else. `intercept`
+/// is ignored by the sine model and by the maps.
 [[nodiscard]] std::unique_ptr<Model> make_model(const std::string& spec, bool intercept);
 
-/// What a bound model learned from its tables (knots, centring) as plain numbers; empty for linear and sine.
+/// What a bound model learned from its tables (knots, centring) as plain numbers; empty unless it is a spline.
 [[nodiscard]] std::vector<double> model_state(const Model& bound);
 
 /// The bound model of an earlier fit, ready to predict for new tables.

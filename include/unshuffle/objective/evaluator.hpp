@@ -74,6 +74,19 @@ struct PlanEntry {
   double mass;
 };
 
+/// A function of one block's plan, of mass one, and its derivative in the plan.
+struct PlanTerm {
+  double value;
+  Matrix slope;
+};
+
+/// Such a function added up over blocks, with its derivatives.
+struct PlanSlopes {
+  double value = 0;
+  Vector gradient;            ///< In w.
+  double by_log_epsilon = 0;  ///< In log ε.
+};
+
 class Evaluator {
  public:
   /// `model` must be bound to `problem`; both must outlive the evaluator. `problem` must be completed().
@@ -94,6 +107,10 @@ class Evaluator {
 
   /// Objective and gradient at w, and the Hessian on request (sorted backend only). Starts from the last solution.
   Evaluation evaluate(const VectorRef& w, bool with_hessian = false);
+
+  /// Of the plans of the last evaluation, which was at w. Dense backend only, without a team; single pairs have no
+  /// plan.
+  [[nodiscard]] PlanSlopes over_plans(const VectorRef& w, const std::function<PlanTerm(const Matrix& plan)>& function);
 
   /// Forget the last solution: the next evaluation starts cold.
   void reset();

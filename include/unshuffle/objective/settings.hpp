@@ -34,8 +34,8 @@ struct Precision {
         self.backend);
     visit(OptionText{"tolerance", "Largest error accepted in the row sums of the plan.", positive}, self.tolerance);
     visit(OptionText{"accuracy",
-                     "Sorted backend: largest relative error accepted in a row sum by compression. The result states "
-                     "the error measured.",
+                     "Sorted and clouds backends: largest relative error accepted in a row sum by compression. The "
+                     "result states the error measured.",
                      {"within 1e-12 .. 1e-2", [](double v) { return v >= 1e-12 && v <= 1e-2; }}},
           self.accuracy);
   }

@@ -4,6 +4,7 @@
 // their first level where the columns would otherwise add up to columns of other terms.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,8 @@ using FormulaTerm = std::vector<std::size_t>;
 struct Formula {
   std::vector<FormulaFactor> factors{};
   std::vector<FormulaTerm> response{};
-  std::vector<FormulaTerm> terms{};  ///< Without the intercept, those of fewer factors first.
+  std::vector<FormulaTerm> terms{};     ///< Without the intercept, those of fewer factors first.
+  std::optional<std::size_t> offset{};  ///< The factor of offset(), a part of the predictor without a coefficient.
   bool intercept = true;
 };
 

@@ -26,6 +26,7 @@ struct KeptRows {
 
 struct PrepareOptions {
   Missing missing = Missing::drop;
+  DateOrder dates = DateOrder::unknown;  ///< Where a column's own cells do not tell.
   bool in_order = false;  ///< Row i of one table belongs to row i of the other: a dropped row is dropped from both.
 };
 
@@ -35,10 +36,10 @@ struct Preparation {
 };
 
 /// Makes tables fit for tables_to_problem. Text becomes columns of 0 and 1, the most frequent level being the
-/// reference; TRUE/FALSE and yes/no become 1 and 0. Columns that are open in `columns` and look like row numbers, or
-/// have more than 50 levels, are left out. With a formula the first level of a category is the reference, unless the
-/// formula names another. `columns` then names what is in the tables, with the codes. A null
-/// `features`: one table.
+/// reference; TRUE/FALSE and yes/no become 1 and 0, dates that are asked for days. Columns that are open in `columns`
+/// and hold dates, look like row numbers or have more than 50 levels are left out. With a formula the first level of a
+/// category is the reference, unless the formula names another. `columns` then names what is in the tables, with the
+/// codes. A null `features`: one table.
 [[nodiscard]] Preparation prepare(Table& responses, Table* features, ColumnChoice& columns,
                                   const PrepareOptions& options = {});
 

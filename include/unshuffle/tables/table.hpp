@@ -26,6 +26,9 @@ struct Column {
   long first_empty_line = 0;   ///< Line of the first empty cell; 0 when there is none.
   Index empty_cells = 0;
   bool only_key = false;  ///< Compared as written, never taken for a feature.
+  std::string unit{};     ///< $, € or % beside every number; not part of it.
+  std::string label{};    ///< Another name, by which the column is found where no column and no other label is like it.
+  std::string fault{};    ///< Why its numbers cannot be used, thrown when they are asked for; empty: they can.
 
   [[nodiscard]] bool numeric() const { return first_text_line == 0; }
 };
@@ -34,8 +37,9 @@ struct Column {
 struct TextFormat {
   char delimiter = ',';
   char decimal = '.';
-  char thousands = 0;               ///< Between groups of three digits; 0: nothing.
-  bool header_lacks_first = false;  ///< Rows begin with a field that the header has no name for.
+  char thousands = 0;                ///< Between groups of three digits; 0: nothing.
+  bool header_lacks_first = false;   ///< Rows begin with a field that the header has no name for.
+  std::vector<std::string> units{};  ///< Of the fields of a row, for some or all of them; empty: none.
 
   auto operator<=>(const TextFormat&) const = default;
 };
@@ -51,7 +55,11 @@ struct Table {
   std::shared_ptr<const std::unordered_map<std::string, std::size_t>> places{};
 
   void note_places();
+  /// By name, or by a label that only one column has; null: there is none. Throws BadData for a label of several.
   [[nodiscard]] const Column* find(const std::string& name) const;
+
+  /// In order; of a column with a label "FITC-A (CD4)" if `with_labels`.
+  [[nodiscard]] std::vector<std::string> names(bool with_labels = false) const;
 
   /// Throws BadData listing the existing columns.
   [[nodiscard]] const Column& column(const std::string& name) const;
@@ -66,9 +74,10 @@ struct Table {
 enum class KeepText { where_needed, always };
 
 /// RFC 4180 with a header: quoted fields, LF, CRLF or CR, an optional byte order mark, blank lines at the end only.
-/// What other programs write is recognised: semicolons, tabs or bars for commas, decimal commas, separated thousands,
-/// UTF-16 and Latin-1, lines of comments, an index column without a name (left out), gzip and zstd. `-` is standard
-/// input. Throws BadData (`features.csv:17: ...`) for what cannot be a table, SystemFailure when the disk fails.
+/// What other programs write is recognised: semicolons, tabs, bars or spaces for commas, decimal commas, separated
+/// thousands, signs of money and %, UTF-16 and Latin-1, lines of comments, an index column without a name and a row of
+/// totals at the end (left out), gzip and zstd. `-` is standard input. Throws BadData (`features.csv:17: ...`) for what
+/// cannot be a table, SystemFailure when the disk fails.
 [[nodiscard]] Table read_csv(const std::string& path, KeepText keep_text = KeepText::where_needed);
 
 /// As read_csv, from memory; `source` is its name in messages.

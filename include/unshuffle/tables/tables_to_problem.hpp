@@ -42,6 +42,17 @@ struct RowColumns {
   bool operator==(const RowColumns&) const = default;
 };
 
+/// How files of events became tables, as the command line has it; see unshuffle/cytometry.hpp.
+struct EventReading {
+  std::vector<std::string> scales{};  ///< CHANNEL=SCALE, or SCALE for all others.
+  bool compensate = false;
+  std::string gates{};          ///< Name of the file of gates,
+  std::string gates_content{};  ///< and what it holds.
+  Index equal_mass_gates = 0;
+
+  bool operator==(const EventReading&) const = default;
+};
+
 /// Columns are used in the order given here, or in file order when not given.
 struct ColumnChoice {
   std::vector<std::string> response;            ///< At least one.
@@ -53,8 +64,13 @@ struct ColumnChoice {
       soft_groups{};  ///< Rows that agree on them are likelier partners; empty cells are no evidence.
   RowColumns rows{};
   std::vector<ColumnCode> codes{};  ///< How columns as written became those named here; see prepare.hpp.
-  FittedFormula formula{};          ///< Its text alone says which columns are response, x and z.
+  EventReading events{};
+  std::vector<std::string> files{};  ///< That the tables came from, without folders; for reports.
+  FittedFormula formula{};           ///< Its text alone says which columns are response, x and z.
 };
+
+/// The choice with labels of columns replaced by their names.
+[[nodiscard]] ColumnChoice by_name(ColumnChoice columns, const Table& responses, const Table* features);
 
 struct TablesAsProblem {
   Problem problem;
