@@ -54,13 +54,14 @@ std::string with_replacements(std::string_view text, const std::vector<std::pair
   return out;
 }
 
-/// troff: a line may not begin with a dot or an apostrophe, and minus signs are to be copied as such.
+/// troff: a line may not begin with a dot or an apostrophe, minus signs are to be copied as such, and long lists of
+/// choices may be broken.
 std::string troff(const std::string& text) {
   std::string out;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     if (!out.empty()) out += "\n.br\n";
-    out += "\\&" + with_replacements(line, {{'\\', "\\e"}, {'-', "\\-"}});
+    out += "\\&" + with_replacements(line, {{'\\', "\\e"}, {'-', "\\-"}, {'|', "|\\:"}});
   }
   return out + "\n";
 }

@@ -99,6 +99,7 @@ void tell_of_replaced_files(const SimulateCommand& command) {
 void write_cytometry(const SimulateCommand& command) {
   const cytometry::ShuffledEvents events = make_events(command);
   spare_input(command);
+  tell_of_replaced_files(command);
   write_events(events, command.out, command.fcs);
   if (command.quiet) return;
   for (const std::string& one : events.notes) note(one);
@@ -118,6 +119,7 @@ int run_wages(const SimulateCommand& command) {
     for (const CLI::Option* option : *options)
       if (option->count() > 0)
         throw InvalidInput(fmt::format("{} cannot be used with the design wages", option->get_name()));
+  tell_of_replaced_files(command);
   write_wages(command.options.rows, command.options.seed, command.out);
   if (!command.quiet) {
     fmt::print("Wrote {0}/wages.csv, {0}/people.csv, {0}/test.csv and {0}/truth.json\n", command.out);
@@ -132,7 +134,6 @@ int run(SimulateCommand& command) {
       throw InvalidInput(fmt::format("{} = {} must be at least 0", option->get_name(), option->as<double>()));
     }
   }
-  tell_of_replaced_files(command);
   if (command.design == "wages") return run_wages(command);
   static const std::map<std::string, Design> designs{{"sensing", Design::sensing},
                                                      {"linear", Design::linear},
@@ -143,6 +144,7 @@ int run(SimulateCommand& command) {
   if (design == designs.end()) {
     write_cytometry(command);
   } else {
+    tell_of_replaced_files(command);
     command.options.design = design->second;
     const SimulateOptions chosen = completed(command.options);
     if (command.shards_given->count() > 0) {

@@ -11,8 +11,10 @@
 #include "core/balanced_inverse.hpp"
 #include "core/gram.hpp"
 #include "estimators/family_regression.hpp"
+#include "likelihood/marginal_misfit.hpp"
 #include "likelihood/row_likelihood.hpp"
 #include "objective/batch.hpp"
+#include "tables/equal_weights.hpp"
 #include "unshuffle/core/error.hpp"
 #include "unshuffle/core/stop.hpp"
 #include "unshuffle/core/wording.hpp"
@@ -433,9 +435,22 @@ double error_of_predictors(const Family& family, const Input& input, const Sprea
   return std::sqrt(std::max(0.0, weighted_gram(spread.design, each).cwiseProduct(covariance).sum() / double(m)));
 }
 
+/// Where nothing but the law tells of the links, the responses have to be distributed as it says.
+double misfit_of(const Family& family, const Input& input, const Spread& spread, const LinksOptimum& best) {
+  const Problem& problem = input.problem;
+  const bool by_features = problem.x.cols() == 0 && problem.facts.response_offset.size() == 0;
+  const bool alike = equal_weights(problem.response_weights) && equal_weights(problem.feature_weights);
+  if (!by_features || !alike || problem.facts.trials.size() > 0 || blocks_of(problem).size() > 1) return 0;
+  const Index p = input.bound.parameters();
+  Vector eta = spread.design * best.theta.head(p);
+  if (problem.facts.feature_offset.size() > 0) eta += problem.facts.feature_offset;
+  return marginal_misfit(family, shape_in(family, best.theta, p), problem.y.col(0), eta);
+}
+
 struct LinksEvidence {
-  double error;  ///< Of predictors.
-  bool curved;   ///< The likelihood falls off to all sides.
+  double error;   ///< Of predictors.
+  double misfit;  ///< Beyond 1 the responses are not distributed as the law says.
+  bool curved;    ///< The likelihood falls off to all sides.
   std::string rests_on;
   std::vector<std::string> symmetries, rotatable;
 };
@@ -466,6 +481,15 @@ Identifiability judged(const std::vector<LinksOptimum>& found, const LinksEviden
        more},
       {!e.curved, Verdict::not_identifiable,
        [] { return std::string("the likelihood has no maximum here: it is flat in some direction"); }, more},
+      {e.misfit > 1, Verdict::not_identifiable,
+       [&] {
+         return fmt::format(
+             "the responses are not distributed as this solution says: their distribution function is off by {:.1f} "
+             "times "
+             "what chance allows, so the law is not theirs, or the search ended in a wrong solution",
+             e.misfit);
+       },
+       more},
       {!e.symmetries.empty() && gap < certain_gap, Verdict::not_identifiable, symmetric, more},
       {gap < decided_gap, Verdict::not_identifiable,
        [&] { return fmt::format("another solution ({}) is {:.1f} nats behind", found[1].start, gap); }, more},
@@ -510,10 +534,11 @@ Estimate estimate_family_links(const Entropic& options, const Input& input) {
   made.evaluations = search.evaluations();
   const Matrix covariance = all.topLeftCorner(p, p);
   const double error = error_of_predictors(family, input, search.spread(), best, covariance);
-  made.identifiable = judged(found,
-                             {error, curved, fmt::format("a {} law; {}", family.name(), sum.sums().in_words()),
-                              search.symmetries(), search.rotatable()},
-                             p);
+  made.identifiable = judged(
+      found,
+      {error, misfit_of(family, input, search.spread(), best), curved,
+       fmt::format("a {} law; {}", family.name(), sum.sums().in_words()), search.symmetries(), search.rotatable()},
+      p);
   if (curved) made.covariance = covariance;
   made.std_error_note = robust ? "from the likelihood over all links, robust (sandwich over groups)"
                                : "from the curvature of the likelihood over all links";

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "likelihood/family_fit.hpp"
-#include "unshuffle/estimators/estimators.hpp"
+#include "unshuffle/likelihood/weighting.hpp"
 
 namespace unshuffle {
 

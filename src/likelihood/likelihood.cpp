@@ -159,6 +159,9 @@ void LinkLikelihood::take_up(const std::vector<Block>& blocks, LikelihoodOptions
   }
   const Problem& rows = shaped_.problem ? *shaped_.problem : problem_;
   const Model& model = shaped_.model ? *shaped_.model : bound_;
+  // With little noise a plan leaves hardly more open than its error, of which the remainder takes the logarithm: at
+  // 1e-9 it was off by 56 nats for 60 rows with a noise of 0.01.
+  if (corrected_) options.evaluator.tolerance = std::min(options.evaluator.tolerance, 1e-11);
   if (!planned.empty()) {
     if (!exact.empty()) {
       std::vector<Index> responses, features;

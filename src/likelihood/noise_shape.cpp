@@ -6,11 +6,11 @@ namespace unshuffle {
 
 namespace {
 
-// Without noise the shape is anything, and a search would follow it without end: logarithms stay within this bound.
-constexpr double bound = 8;
+// Without noise the shape is anything, and a search would follow it without end: logarithms stay within this.
+constexpr double largest_logarithm = 8;
 
-double bounded(double tau) { return bound * std::tanh(tau / bound); }
-double bounded_slope(double tau) { return 1 - std::pow(std::tanh(tau / bound), 2); }
+double within_limit(double tau) { return largest_logarithm * std::tanh(tau / largest_logarithm); }
+double slope_within_limit(double tau) { return 1 - std::pow(std::tanh(tau / largest_logarithm), 2); }
 
 }  // namespace
 
@@ -25,7 +25,7 @@ Matrix NoiseShape::transform(const VectorRef& tau) const {
   Matrix made = Matrix::Identity(outputs_, outputs_);
   if (tau.size() == 0) return made;
   const Index last = outputs_ - 1;
-  const Vector logs = tau.head(last).unaryExpr(&bounded);
+  const Vector logs = tau.head(last).unaryExpr(&within_limit);
   made.diagonal().head(last) = logs.array().exp();
   made(last, last) = std::exp(-logs.sum());
   if (kind_ != NoiseCovariance::full) return made;
@@ -42,7 +42,7 @@ void NoiseShape::pull_back(const VectorRef& tau, const Matrix& slope, Eigen::Ref
   const Index last = outputs_ - 1;
   for (Index k = 0; k < last; ++k) {
     const double by_log = slope(k, k) * here(k, k) - slope(last, last) * here(last, last);
-    gradient(k) += by_log * bounded_slope(tau(k));
+    gradient(k) += by_log * slope_within_limit(tau(k));
   }
   if (kind_ != NoiseCovariance::full) return;
   Index at = last;

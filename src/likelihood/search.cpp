@@ -52,12 +52,20 @@ constexpr const char* moments_kind = "moments";
 
 double variance_of(const Matrix& y) { return squares_about_mean(y) / double(y.size()); }
 
+/// For the first iterations of many starts. Coefficients that are far off leave residuals of any shape, which the noise
+/// of several responses would take on for good, so it has one variance there.
 LikelihoodOptions loose(const SearchOptions& options, double accuracy) {
   LikelihoodOptions made;
   made.evaluator.backend = options.precision.backend;
   made.evaluator.tolerance = std::max(options.precision.tolerance, 0.1 * accuracy);
   made.evaluator.accuracy = std::max(options.precision.accuracy, accuracy);
   made.known_noise_sd = options.noise_sd;
+  made.noise_covariance = NoiseCovariance::equal;
+  return made;
+}
+
+LikelihoodOptions thorough(const SearchOptions& options) {
+  LikelihoodOptions made = loose(options, 1e-9);
   made.noise_covariance = options.noise_covariance;
   return made;
 }
@@ -152,7 +160,7 @@ class Search {
       }
       if (brief.size() > finished_limit) brief.resize(finished_limit);
     }
-    for (FoundOptimum& one : refined(problem_, many ? brief : starts, loose(options_, 1e-9), full_iterations,
+    for (FoundOptimum& one : refined(problem_, many ? brief : starts, thorough(options_), full_iterations,
                                      {many ? middle : stretch.begin, stretch.end}, result)) {
       add(result.optima, std::move(one));
     }
@@ -202,7 +210,7 @@ class Search {
 
   /// The likelihood forms a valley along its directions of least curvature; other optima may lie further along it.
   [[nodiscard]] std::vector<FoundOptimum> along_flat_directions(const Optimum& best) const {
-    LinkLikelihood likelihood(problem_, bound_, loose(options_, 1e-6));
+    LinkLikelihood likelihood(problem_, bound_, thorough(options_));
     const Index p = best.parameters.size();
     const Vector unit = natural_steps(problem_, bound_, best.parameters);
     const Matrix curvature =
@@ -271,6 +279,26 @@ class Search {
     return found;
   }
 
+  /// Where one start leads, and after how many evaluations. Noise with a shape of its own begins with one variance.
+  [[nodiscard]] std::pair<Optimum, int> refined_one(const Problem& problem, const Optimum& from,
+                                                    const LikelihoodOptions& accuracy, int iterations,
+                                                    const std::function<bool()>& keep_going) const {
+    Optimum begin = from;
+    int evaluations = 0;
+    const bool shaped = NoiseShape(accuracy.noise_covariance, problem.outputs()).parameters() > 0;
+    if (shaped && from.noise_shape.size() == 0) {
+      LikelihoodOptions alike = accuracy;
+      alike.noise_covariance = NoiseCovariance::equal;
+      LinkLikelihood likelihood(problem, bound_, alike);
+      Optimum reached = likelihood.most_likely_near(from, iterations, keep_going);
+      if (std::isfinite(reached.nats)) begin = std::move(reached);
+      evaluations = likelihood.evaluations();
+    }
+    LinkLikelihood likelihood(problem, bound_, accuracy);
+    Optimum end = likelihood.most_likely_near(begin, shaped ? 2 * iterations : iterations, keep_going);
+    return {std::move(end), evaluations + likelihood.evaluations()};
+  }
+
   std::vector<FoundOptimum> refined(const Problem& problem, const std::vector<FoundOptimum>& starts,
                                     const LikelihoodOptions& accuracy, int iterations, const Stretch& stretch,
                                     SearchResult& result) const {
@@ -289,11 +317,7 @@ class Search {
           .add(double(problem.responses()))
           .add(accuracy.evaluator.accuracy);
       key.add(double(iterations));
-      const auto refine_one = [&] {
-        LinkLikelihood likelihood(problem, bound_, accuracy);
-        Optimum end = likelihood.most_likely_near(from, iterations, keep_going);
-        return std::pair(std::move(end), likelihood.evaluations());
-      };
+      const auto refine_one = [&] { return refined_one(problem, from, accuracy, iterations, keep_going); };
       const auto pack = [&](const std::pair<Optimum, int>& end) {
         return progress.stopped() ? std::nullopt : std::optional(packed(end.first, end.second));
       };

@@ -51,12 +51,13 @@ class Case(unittest.TestCase):
         return done.stdout
 
     def refuse(self, *arguments, says, code, **options):
-        """The run ends with this exit code and one line that holds `says`."""
+        """The run ends with this exit code and one line that holds `says`; notes may stand before it."""
         done = self.run_here(*arguments, **options)
-        self.assertIn(says, done.said)
         self.assertEqual(done.returncode, code, done.said)
-        self.assertEqual(done.said.count("\n"), 1, done.said)
-        self.assertTrue(done.said.startswith("unshuffle: error: "), done.said)
+        lines = [line for line in done.said.split("\n") if not line.startswith("unshuffle: note: ")]
+        self.assertEqual(lines[1:], [""], done.said)
+        self.assertTrue(lines[0].startswith("unshuffle: error: "), done.said)
+        self.assertIn(says, lines[0])
 
     def tables(self, rows=40, seed=1):
         """y.csv and z.csv, in order, y = 1 + 2 z + noise."""

@@ -1,5 +1,6 @@
 // Sums over all links of a group, and the likelihood of a family when the links are unknown.
 #include "likelihood/family_links.hpp"
+#include "likelihood/marginal_misfit.hpp"
 
 #include <gtest/gtest.h>
 
@@ -179,6 +180,24 @@ TEST(FamilyLinks, sorted_plan_is_the_dense_one_of_the_true_cost) {
     const Vector expected = design.transpose() * links_of_cost.cwiseProduct(slope).colwise().sum().transpose();
     EXPECT_LT((links.at(theta, false).gradient.head(3) - expected).norm(), 1e-6 * (1 + expected.norm()))
         << family.name();
+  }
+}
+
+TEST(MarginalMisfit, is_chance_for_the_right_coefficients_and_none_for_wrong_ones) {
+  const Vector w = Eigen::Vector3d(0.4, 0.6, -0.8), wrong = Eigen::Vector3d(0.6, 0.1, -0.3);
+  for (const FamilyKind kind : {FamilyKind::poisson, FamilyKind::gamma, FamilyKind::negative_binomial}) {
+    const Family& family = family_of(kind);
+    int alarms = 0;
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      const Problem problem = shuffled({kind, 3000, 3000}, w, seed);
+      const auto misfit = [&](const Vector& at) {
+        const Vector eta = (problem.z * at.tail(2)).array() + at(0);
+        return marginal_misfit(family, Shape(-2, 1.5), problem.y.col(0), eta);
+      };
+      alarms += misfit(w) > 1 ? 1 : 0;
+      EXPECT_GT(misfit(wrong), 1) << family.name() << " " << seed;
+    }
+    EXPECT_EQ(alarms, 0) << family.name();
   }
 }
 

@@ -7,7 +7,7 @@
 
 #include "fitted/sample_links.hpp"
 #include "likelihood/link_draws.hpp"
-#include "likelihood/link_sum.hpp"
+#include "links/permanent.hpp"
 #include "support/complaint.hpp"
 #include "unshuffle/links/pool.hpp"
 #include "unshuffle/model/linear.hpp"

@@ -14,6 +14,7 @@
 #include "unshuffle/core/options.hpp"
 #include "unshuffle/families/family.hpp"
 #include "unshuffle/families/noise_covariance.hpp"
+#include "unshuffle/likelihood/weighting.hpp"
 #include "unshuffle/objective/settings.hpp"
 #include "unshuffle/optimise/descent_options.hpp"
 #include "unshuffle/starts/start_options.hpp"
@@ -152,17 +153,6 @@ enum class WrongShare {
 inline constexpr std::array wrong_share_words{Word<WrongShare>{"interval", WrongShare::interval},
                                               Word<WrongShare>{"bound", WrongShare::bound}};
 constexpr std::span<const Word<WrongShare>> words_of(WrongShare) { return wrong_share_words; }
-
-/// What multiplies the difference between a response and its mean over the rows its link may point to.
-enum class Weighting {
-  ratio,          ///< The features as they are linked.
-  lahiri_larsen,  ///< Their mean over the rows the link may point to.
-  blue,           ///< The slope of that mean response over its variance: the best linear unbiased estimate.
-};
-inline constexpr std::array weighting_words{Word<Weighting>{"ratio", Weighting::ratio},
-                                            Word<Weighting>{"lahiri-larsen", Weighting::lahiri_larsen},
-                                            Word<Weighting>{"blue", Weighting::blue}};
-constexpr std::span<const Word<Weighting>> words_of(Weighting) { return weighting_words; }
 
 /// Regression on rows in order, adjusted for the share that is linked wrongly.
 struct Adjusted {
