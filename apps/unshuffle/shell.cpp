@@ -133,6 +133,7 @@ std::string zsh_options(const CLI::App& app) {
 std::string man_page(const CLI::App& root) {
   std::string out = fmt::format(".TH UNSHUFFLE 1 \"\" \"unshuffle {}\" \"User Commands\"\n", version);
   out += ".SH NAME\nunshuffle \\- " + with_replacements(root.get_description(), {{'-', "\\-"}}) + "\n";
+  out += ".ad l\n.nh\n";  // lists of choices have no spaces to stretch, and names of options no hyphens to add
   out += ".SH SYNOPSIS\n.B unshuffle\n.I COMMAND\n[\n.I ARGUMENTS\n]\n";
   out += ".SH OPTIONS\n" + man_options(root);
   out += ".SH COMMANDS\n";
