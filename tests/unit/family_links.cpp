@@ -230,7 +230,7 @@ TEST(FamilyLinks, binary_responses_without_groups_are_refused) {
 
 TEST(FamilyLinks, signs_of_symmetric_features_are_not_believed) {
   RandomStream random(6, 0);
-  constexpr Index n = 301;
+  constexpr Index n = 302;  // no multiple of 7
   Problem problem;
   problem.z = Matrix::NullaryExpr(n, 2, [&] { return random.normal(); });
   problem.z.col(1) = problem.z.col(1).array().exp();  // not symmetric
