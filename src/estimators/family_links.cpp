@@ -491,7 +491,7 @@ Identifiability judged(const std::vector<LinksOptimum>& found, const LinksEviden
              e.misfit);
        },
        more},
-      {!e.symmetries.empty() && gap < certain_gap, Verdict::not_identifiable, symmetric, more},
+      {!e.symmetries.empty() && (gap < certain_gap || e.blind), Verdict::not_identifiable, symmetric, more},
       {gap < decided_gap, Verdict::not_identifiable,
        [&] { return fmt::format("another solution ({}) is {:.1f} nats behind", found[1].start, gap); }, more},
       // Half of ten draws of 10⁵ Poisson rows ended so (bench/shuffled_poisson.py).
