@@ -14,7 +14,9 @@ class WhitenedAdditive final : public AdditiveModel {
       : owner_(std::move(inner)), inner_(*owner_->additive()), a_(std::move(a)) {}
 
   [[nodiscard]] std::string name() const override { return inner_.name(); }
-  [[nodiscard]] std::unique_ptr<Model> bound_to(const Problem&) const override {
+  /// Some of the responses alone are not whitened: how they are combined is not theirs.
+  [[nodiscard]] std::unique_ptr<Model> bound_to(const Problem& problem) const override {
+    if (problem.outputs() != a_.rows()) return inner_.bound_to(problem);
     return std::make_unique<WhitenedAdditive>(owner_, a_);
   }
   [[nodiscard]] Index parameters() const override { return inner_.parameters(); }
@@ -48,7 +50,8 @@ class WhitenedModel final : public Model {
   WhitenedModel(std::shared_ptr<const Model> inner, Matrix a) : inner_(std::move(inner)), a_(std::move(a)) {}
 
   [[nodiscard]] std::string name() const override { return inner_->name(); }
-  [[nodiscard]] std::unique_ptr<Model> bound_to(const Problem&) const override {
+  [[nodiscard]] std::unique_ptr<Model> bound_to(const Problem& problem) const override {
+    if (problem.outputs() != a_.rows()) return inner_->bound_to(problem);
     return std::make_unique<WhitenedModel>(inner_, a_);
   }
   [[nodiscard]] Index parameters() const override { return inner_->parameters(); }
