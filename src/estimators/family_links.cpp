@@ -412,12 +412,19 @@ Estimate refused_counts(const Input& input, const Family& family, std::size_t gr
   return made;
 }
 
+/// η of every feature row, its offset included.
+Vector predictors_of(const Input& input, const Spread& spread, const LinksOptimum& best) {
+  Vector eta = spread.design * best.theta.head(input.bound.parameters());
+  const Vector& offset = input.problem.facts.feature_offset;
+  if (offset.size() > 0) eta += offset;
+  return eta;
+}
+
 /// Root mean square standard deviation of the responses around their means.
 double mean_noise(const Family& family, const Input& input, const Spread& spread, const LinksOptimum& best) {
   const RowFacts& facts = input.problem.facts;
   const Index p = input.bound.parameters();
-  Vector eta = spread.design * best.theta.head(p);
-  if (facts.feature_offset.size() > 0) eta += facts.feature_offset;
+  const Vector eta = predictors_of(input, spread, best);
   const double trials = facts.trials.size() > 0 ? facts.trials.mean() : 1;
   const Shape shape = shape_in(family, best.theta, p);
   return std::sqrt(eta.unaryExpr([&](double one) { return family.variance(one, trials, shape); }).mean());
@@ -427,8 +434,7 @@ double mean_noise(const Family& family, const Input& input, const Spread& spread
 double error_of_predictors(const Family& family, const Input& input, const Spread& spread, const LinksOptimum& best,
                            const Matrix& covariance) {
   const Index p = input.bound.parameters(), m = spread.design.rows();
-  Vector eta = spread.design * best.theta.head(p);
-  if (input.problem.facts.feature_offset.size() > 0) eta += input.problem.facts.feature_offset;
+  const Vector eta = predictors_of(input, spread, best);
   const Shape shape = shape_in(family, best.theta, p);
   const double trials = input.problem.facts.trials.size() > 0 ? input.problem.facts.trials.mean() : 1;
   const Vector each = eta.unaryExpr([&](double one) { return family.information({0, one, trials}, shape); });
@@ -441,10 +447,8 @@ double misfit_of(const Family& family, const Input& input, const Spread& spread,
   const bool by_features = problem.x.cols() == 0 && problem.facts.response_offset.size() == 0;
   const bool alike = equal_weights(problem.response_weights) && equal_weights(problem.feature_weights);
   if (!by_features || !alike || problem.facts.trials.size() > 0 || blocks_of(problem).size() > 1) return 0;
-  const Index p = input.bound.parameters();
-  Vector eta = spread.design * best.theta.head(p);
-  if (problem.facts.feature_offset.size() > 0) eta += problem.facts.feature_offset;
-  return marginal_misfit(family, shape_in(family, best.theta, p), problem.y.col(0), eta);
+  const Shape shape = shape_in(family, best.theta, input.bound.parameters());
+  return marginal_misfit(family, shape, problem.y.col(0), predictors_of(input, spread, best));
 }
 
 struct LinksEvidence {
